@@ -1,0 +1,137 @@
+package action
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Failure is the one error type: every outcome that is not OK carries one, and it travels unchanged from the gate that
+// gave it to the planner, the ledger and the caller.
+type Failure struct {
+	Code      Code              `json:"code"`
+	Layer     Layer             `json:"layer"`
+	Message   string            `json:"message"` // safe for a planner: names nothing hidden from it
+	Executed  Executed          `json:"executed"`
+	Retryable bool              `json:"retryable"`
+	Details   map[string]string `json:"details,omitempty"` // for operators; planners see only some of it
+	cause     error
+}
+
+// Keys of Failure.Details.
+const (
+	DetailApproval = "approval" // the id of the approval asked for or decided
+	DetailField    = "field"    // JSON pointer into the input
+	DetailReason   = "reason"   // the words of a person or a policy
+	DetailUnmet    = "unmet"    // the facts that are missing, for operators
+	DetailRule     = "rule"     // the rule that gave the code
+	DetailIntent   = "intent"   // the intent that stands in the way
+	DetailChanged  = "changed"  // what changed since the epoch the call quoted
+	DetailAxis     = "axis"     // the budget axis
+)
+
+// plannerSees are the details that are passed on to a planner.
+var plannerSees = []string{DetailApproval, DetailField, DetailReason, DetailChanged, DetailAxis}
+
+// Fail returns a failure with everything the code implies filled in.
+func Fail(code Code, format string, args ...any) *Failure {
+	i := code.Info()
+	return &Failure{Code: code, Layer: i.Layer, Message: fmt.Sprintf(format, args...), Executed: i.Executed, Retryable: i.Retryable}
+}
+
+// With returns a copy of f with one detail added; an empty value adds nothing.
+func (f *Failure) With(key, value string) *Failure {
+	if value == "" {
+		return f
+	}
+	c := *f
+	c.Details = maps.Clone(f.Details)
+	if c.Details == nil {
+		c.Details = map[string]string{}
+	}
+	c.Details[key] = value
+	return &c
+}
+
+// Because returns a copy of f that unwraps to err.
+func (f *Failure) Because(err error) *Failure {
+	c := *f
+	c.cause = err
+	return &c
+}
+
+// Error names the code and the reason.
+func (f *Failure) Error() string {
+	if f.Message == "" {
+		return string(f.Code)
+	}
+	return string(f.Code) + ": " + f.Message
+}
+
+// Unwrap returns what the failure was made from, if anything.
+func (f *Failure) Unwrap() error { return f.cause }
+
+// Is reports whether target is a Failure of the same code, so that errors.Is(err, &Failure{Code: Denied}) works.
+func (f *Failure) Is(target error) bool {
+	t, ok := target.(*Failure)
+	return ok && t.Code == f.Code
+}
+
+// Approval returns the id of the approval that the failure is about, or "".
+func (f *Failure) Approval() string { return f.Details[DetailApproval] }
+
+// ForPlanner returns the failure as a planner may see it.
+func (f *Failure) ForPlanner() *Failure {
+	c := *f
+	c.Details, c.cause = nil, nil
+	for _, k := range plannerSees {
+		if v, ok := f.Details[k]; ok {
+			if c.Details == nil {
+				c.Details = map[string]string{}
+			}
+			c.Details[k] = v
+		}
+	}
+	return &c
+}
+
+// Explain returns the failure with every detail, for operators.
+func (f *Failure) Explain() string {
+	var b strings.Builder
+	b.WriteString(f.Error())
+	for _, k := range slices.Sorted(maps.Keys(f.Details)) {
+		fmt.Fprintf(&b, "; %s: %s", k, f.Details[k])
+	}
+	return b.String()
+}
+
+// FailureOf finds the Failure in an error's chain, or nil.
+func FailureOf(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return nil
+}
+
+// unknown marks an error as "the effect may or may not have happened".
+type unknown struct{ error }
+
+func (u unknown) Unwrap() error { return u.error }
+
+// Unknown is what an action function returns where it cannot tell whether its effect happened: a request that timed out
+// after it was sent, say. The intent becomes STARTED_UNKNOWN and is not repeated.
+func Unknown(err error) error {
+	if err == nil {
+		err = errors.New("the effect may or may not have happened")
+	}
+	return unknown{err}
+}
+
+// IsUnknown reports whether err was made by Unknown.
+func IsUnknown(err error) bool {
+	var u unknown
+	return errors.As(err, &u)
+}

@@ -1,0 +1,30 @@
+package action
+
+import "encoding/json"
+
+// Outcome is the typed end of an intent. It is what is recorded: the same call id returns it again.
+type Outcome struct {
+	Intent   string          `json:"intent"`
+	Action   string          `json:"action"`
+	Code     Code            `json:"code"`
+	Output   json.RawMessage `json:"output,omitempty"` // only where Code is OK
+	Cost     Cost            `json:"cost,omitzero"`    // what was charged
+	Attempts int             `json:"attempts,omitempty"`
+	Failure  *Failure        `json:"failure,omitempty"` // only where Code is not OK
+	Recorded bool            `json:"-"`                 // returned from the record, nothing ran now
+	Waived   []*Failure      `json:"waived,omitempty"`  // observe mode: what would have been refused
+}
+
+// OK reports whether the call succeeded. Only an explicit Ok of the function does.
+func (o Outcome) OK() bool { return o.Code == OK }
+
+// Err returns the failure as an error, nil where the call succeeded.
+func (o Outcome) Err() error {
+	if o.OK() {
+		return nil
+	}
+	if o.Failure == nil {
+		return Fail(o.Code, "")
+	}
+	return o.Failure
+}

@@ -1,0 +1,134 @@
+package txn
+
+import "fmt"
+
+// Scope says where a key lives. All scopes of one agent lie on one shard.
+type Scope byte
+
+// The scopes.
+const (
+	Task   Scope = 'T' // hot state of the task; Load returns it
+	Record Scope = 'R' // cold cells of the task, one per call or intent; only read by name
+	Agent  Scope = 'A' // state of the agent, shared by its tasks; Load returns it
+)
+
+// Op is what a clause asks for.
+type Op byte
+
+// The operations. N, Min and Max are microseconds where they are times.
+const (
+	Expect  Op = 'V' // cell Key has version N; 0 is absent
+	Count   Op = 'C' // counter Key is ≥ Min and, after += N, ≤ Max
+	Have    Op = 'H' // token Key is in state From ("": absent or expired); N>0: set at most N ago; N<0: expired or not
+	Take    Op = 'K' // as Have, then state := To, stamp, expiry and value kept; To "" removes it. Soft: skipped where it does not match
+	Time    Op = 'W' // Min ≤ store time ≤ Max
+	Put     Op = 'P' // cell Key := Val, version+1
+	Set     Op = 'S' // token Key := state To with value Val, stamped with store time; N>0: expires N from now
+	Queue   Op = 'Q' // queue Key of the agent gets member Val, due N from now (replaces)
+	Unqueue Op = 'U' // queue Key of the agent loses member Val
+	Event   Op = 'E' // append Val to the ledger of the scope (Task or Agent); the store assigns sequence and time
+	Pend    Op = 'O' // append Val to the agent's pending outcomes; the store assigns the sequence
+	Trim    Op = 'D' // drop pending outcomes up to and including sequence N
+	Link    Op = 'L' // record N of the scope's ledger gets chain link Val, where it has none
+	Read    Op = '?' // nothing; the value comes with the reply
+)
+
+// NoMax and NoMin are bounds that always hold: amounts stay below 2^53 in magnitude.
+const (
+	NoMax = int64(1)<<53 - 1
+	NoMin = -NoMax
+)
+
+// Clause is one condition, write or append. Which fields count is said at its Op.
+type Clause struct {
+	Op       Op
+	Scope    Scope
+	Key      string
+	From, To string
+	Val      string
+	N        int64
+	Min, Max int64
+	Soft     bool
+}
+
+// writes reports whether the clause changes the value of its key.
+func (c *Clause) writes() bool {
+	switch c.Op {
+	case Put, Set, Take:
+		return true
+	case Count:
+		return c.N != 0
+	}
+	return false
+}
+
+// Phase is what a transaction does to the lease of its intent.
+type Phase byte
+
+// The phases.
+const (
+	Plain    Phase = 'N' // no lease. Repeatable only through its own conditions
+	Park     Phase = 'K' // the intent waits for a person; no lease yet
+	Begin    Phase = 'B' // takes the lease: fence 1 of a new or parked intent, fence+1 of an expired one
+	Renew    Phase = 'L' // prolongs a lease that nobody took over; Step > 0 makes its clauses repeatable
+	Settle   Phase = 'X' // ends the intent; needs the current (fence, owner)
+	Refuse   Phase = 'Z' // ends an intent that never began
+	Takeover Phase = 'Y' // ends an intent whose lease expired, under fence+1
+)
+
+// Txn is one transaction of one agent and task.
+type Txn struct {
+	Agent, Task string // Task may be "" where no clause is of scope Task or Record
+	Phase       Phase
+	Intent      string
+	Fence       int64
+	Owner       string // who applies it: two workers that propose the same fence are told apart
+	Step        int64  // Renew only
+	TTL         int64  // Begin, Renew: lease length, µs
+	Clauses     []Clause
+}
+
+// Add appends clauses.
+func (t *Txn) Add(cs ...Clause) { t.Clauses = append(t.Clauses, cs...) }
+
+// Check reports a transaction that no store may accept: two writes to one key, an append to a scope without a ledger,
+// a clause of a task without a task, a phase without an intent.
+func (t *Txn) Check() error {
+	if t.Agent == "" {
+		return fmt.Errorf("transaction without an agent")
+	}
+	if t.Phase != Plain && (t.Intent == "" || t.Task == "" || t.Fence < 1 || t.Owner == "") {
+		return fmt.Errorf("phase %c needs task, intent, fence and owner", t.Phase)
+	}
+	for i := range t.Clauses {
+		c := &t.Clauses[i]
+		if (c.Scope == Task || c.Scope == Record) && t.Task == "" {
+			return fmt.Errorf("clause %d (%c %s) needs a task", i, c.Op, c.Key)
+		}
+		if (c.Op == Event || c.Op == Link) && c.Scope == Record {
+			return fmt.Errorf("clause %d (%c) needs scope Task or Agent", i, c.Op)
+		}
+		if !c.writes() {
+			continue
+		}
+		for j := range i {
+			if d := &t.Clauses[j]; d.writes() && d.Scope == c.Scope && d.Key == c.Key && kindOf(d.Op) == kindOf(c.Op) {
+				return fmt.Errorf("clauses %d and %d both write %c %s", j, i, c.Scope, c.Key)
+			}
+		}
+	}
+	return nil
+}
+
+// kindOf tells cells, counters and tokens apart: they are separate name spaces.
+func kindOf(o Op) byte {
+	switch o {
+	case Expect, Put:
+		return 'v'
+	case Count:
+		return 'c'
+	case Have, Take, Set:
+		return 'k'
+	}
+	return 0
+}

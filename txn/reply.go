@@ -1,0 +1,139 @@
+package txn
+
+// Lease is the life of one intent as the store knows it.
+type Lease struct {
+	Phase Phase // Park, Begin (running), or Settle (ended)
+	Fence int64
+	Owner string
+	Until int64 // store time at which it expires, µs
+	Seq   int64 // sequence of the first event of the last accepted transaction
+	Step  int64
+}
+
+// Live reports whether the intent is running under a lease that has not expired.
+func (l Lease) Live(now int64) bool { return l.Phase == Begin && l.Until > now }
+
+// Pending is an outcome that has not been folded into the beliefs yet.
+type Pending struct {
+	Seq int64
+	Val string
+}
+
+// Snapshot is what the shell knows of a task and its agent. What it does not hold is unknown; a decision treats it as
+// absent and pins it with a clause, so that a wrong guess is refused and brings the truth.
+type Snapshot struct {
+	State
+	Now     int64 // store time of the reading, µs
+	Leases  map[string]Lease
+	Pending []Pending
+	Gap     bool // another worker wrote in between: load again before showing numbers
+}
+
+// NewSnapshot returns an empty snapshot.
+func NewSnapshot() *Snapshot {
+	return &Snapshot{State: NewState(), Leases: map[string]Lease{}}
+}
+
+// Reply answers a transaction.
+type Reply struct {
+	OK       bool
+	Replay   bool  // the first answer, again: the transaction had been accepted before
+	Failed   int   // where not OK: index of the first condition that does not hold, -1 for the lease
+	Now      int64 // store time, µs
+	Seq      int64 // sequence of the first event appended
+	Until    int64 // Begin, Renew: when the lease expires
+	TaskRev  int64 // revisions after the transaction
+	AgentRev int64
+	Pending  []Pending // the agent's pending outcomes after the transaction
+	// Fresh holds the keys of the transaction's clauses, the intent's lease and the pending outcomes as they are now:
+	// where the transaction was refused, and where it has Read clauses.
+	Fresh *Snapshot
+}
+
+// Stored is one record of a ledger.
+type Stored struct {
+	Seq  int64
+	At   int64  // store time, µs
+	Val  string // the encoded event
+	Link string // chain link, "" while not sealed
+}
+
+// Queued is a member of a queue.
+type Queued struct {
+	Member string
+	Due    int64 // store time, µs
+}
+
+// Leases is the queue that a store keeps by itself: members "task\nintent", due when the lease expires.
+const Leases = "leases"
+
+// Merge takes over what a reply brought: values the snapshot did not know or knew wrongly.
+func (s *Snapshot) Merge(fresh *Snapshot, cs []Clause) {
+	if fresh == nil {
+		return
+	}
+	for i := range cs {
+		c := &cs[i]
+		to, from := s.Space(c.Scope), fresh.Space(c.Scope)
+		renew(to.Cells, from.Cells, c.Key)
+		renew(to.Counters, from.Counters, c.Key)
+		renew(to.Tokens, from.Tokens, c.Key)
+	}
+	for k, l := range fresh.Leases {
+		s.Leases[k] = l
+	}
+	s.Pending, s.Now = fresh.Pending, max(s.Now, fresh.Now)
+}
+
+func renew[V any](to, from map[string]V, key string) {
+	if v, ok := from[key]; ok {
+		to[key] = v
+	} else {
+		delete(to, key)
+	}
+}
+
+// Advance applies an accepted transaction to the snapshot. Replies that overtook each other, or that the snapshot
+// already contains, set Gap: pins keep decisions right, and the next reading loads again.
+func (s *Snapshot) Advance(t *Txn, r Reply) {
+	s.Now = max(s.Now, r.Now)
+	if r.Fresh != nil {
+		s.Merge(r.Fresh, t.Clauses)
+		s.Gap = s.Gap || s.Task.Rev != r.TaskRev
+		return
+	}
+	if r.Replay || r.TaskRev <= s.Task.Rev && t.writesTo(Task) || r.AgentRev <= s.Agent.Rev && t.writesTo(Agent) {
+		s.Gap = true
+		return
+	}
+	s.Replay(t.Clauses, r.Now)
+	s.Gap = s.Gap || r.TaskRev > s.Task.Rev+1 || r.AgentRev > s.Agent.Rev+1
+	s.Task.Rev, s.Agent.Rev = max(s.Task.Rev, r.TaskRev), max(s.Agent.Rev, r.AgentRev)
+	s.Pending = r.Pending
+}
+
+// writesTo reports whether the transaction raises the revision of the scope's space: Record counts as Task.
+func (t *Txn) writesTo(k Scope) bool {
+	for i := range t.Clauses {
+		c := &t.Clauses[i]
+		if c.Raises() == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Raises returns the scope whose revision the clause raises: Task for writes to Task and Record, Agent for writes to
+// Agent and for Pend and Trim, 0 for none.
+func (c *Clause) Raises() Scope {
+	switch {
+	case c.Op == Pend || c.Op == Trim:
+		return Agent
+	case !c.writes():
+		return 0
+	case c.Scope == Record:
+		return Task
+	default:
+		return c.Scope
+	}
+}

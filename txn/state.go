@@ -1,0 +1,141 @@
+package txn
+
+import "maps"
+
+// Cell is a versioned value. A cell that is absent has version 0.
+type Cell struct {
+	Ver int64
+	Val string
+}
+
+// Token is something that exists once and is handed on by state: a satisfied fact, an approval.
+type Token struct {
+	State string
+	At    int64 // store time at which it was set, µs
+	Exp   int64 // store time at which it expires, µs; 0 never
+	Val   string
+}
+
+// Live reports whether the token has not expired at store time now.
+func (t Token) Live(now int64) bool { return t.Exp == 0 || t.Exp > now }
+
+// Space is the state of one scope. Rev counts the accepted transactions that wrote to it.
+type Space struct {
+	Rev      int64
+	Cells    map[string]Cell
+	Counters map[string]int64
+	Tokens   map[string]Token
+}
+
+// NewSpace returns an empty space.
+func NewSpace() Space {
+	return Space{Cells: map[string]Cell{}, Counters: map[string]int64{}, Tokens: map[string]Token{}}
+}
+
+// Clone returns a copy that shares nothing.
+func (s Space) Clone() Space {
+	return Space{Rev: s.Rev, Cells: maps.Clone(s.Cells), Counters: maps.Clone(s.Counters), Tokens: maps.Clone(s.Tokens)}
+}
+
+// State is what conditions look at and writes change.
+type State struct{ Task, Record, Agent Space }
+
+// NewState returns an empty state.
+func NewState() State { return State{NewSpace(), NewSpace(), NewSpace()} }
+
+// Space returns the space of a scope.
+func (s *State) Space(k Scope) *Space {
+	switch k {
+	case Task:
+		return &s.Task
+	case Record:
+		return &s.Record
+	default:
+		return &s.Agent
+	}
+}
+
+// Holds reports whether the clause's condition holds at store time now. Clauses without a condition always hold, and so
+// does a soft Take.
+func (s *State) Holds(c *Clause, now int64) bool {
+	switch c.Op {
+	case Expect:
+		return s.Space(c.Scope).Cells[c.Key].Ver == c.N
+	case Count:
+		v := s.Space(c.Scope).Counters[c.Key]
+		return v >= c.Min && v+c.N <= c.Max
+	case Have:
+		return s.matches(c, now)
+	case Take:
+		return c.Soft || s.matches(c, now)
+	case Time:
+		return c.Min <= now && now <= c.Max
+	}
+	return true
+}
+
+func (s *State) matches(c *Clause, now int64) bool {
+	t, has := s.Space(c.Scope).Tokens[c.Key]
+	if c.From == "" {
+		return !has || !t.Live(now)
+	}
+	if !has || t.State != c.From {
+		return false
+	}
+	return c.N < 0 || t.Live(now) && (c.N == 0 || t.At+c.N >= now)
+}
+
+// Write applies the clause's write, if it has one; the conditions of the whole transaction must have been checked.
+func (s *State) Write(c *Clause, now int64) {
+	sp := s.Space(c.Scope)
+	switch c.Op {
+	case Put:
+		sp.Cells[c.Key] = Cell{sp.Cells[c.Key].Ver + 1, c.Val}
+	case Count:
+		if c.N != 0 {
+			sp.Counters[c.Key] += c.N
+		}
+	case Set:
+		t := Token{State: c.To, At: now, Val: c.Val}
+		if c.N > 0 {
+			t.Exp = now + c.N
+		}
+		sp.Tokens[c.Key] = t
+	case Take:
+		s.take(sp, c, now)
+	}
+}
+
+func (s *State) take(sp *Space, c *Clause, now int64) {
+	if c.Soft && !s.matches(c, now) {
+		return
+	}
+	if c.To == "" {
+		delete(sp.Tokens, c.Key)
+		return
+	}
+	t := sp.Tokens[c.Key]
+	if c.From == "" {
+		t = Token{At: now}
+	}
+	t.State = c.To
+	sp.Tokens[c.Key] = t
+}
+
+// Apply checks every condition, then writes; it returns the index of the first condition that does not hold, or -1.
+func (s *State) Apply(cs []Clause, now int64) int {
+	for i := range cs {
+		if !s.Holds(&cs[i], now) {
+			return i
+		}
+	}
+	s.Replay(cs, now)
+	return -1
+}
+
+// Replay writes without checking: for transactions that a store has accepted.
+func (s *State) Replay(cs []Clause, now int64) {
+	for i := range cs {
+		s.Write(&cs[i], now)
+	}
+}
