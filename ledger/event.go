@@ -1,0 +1,113 @@
+package ledger
+
+import (
+	"encoding/json"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+)
+
+// Version is the schema version that [Encode] writes and [Decode] reads.
+const Version = 1
+
+// Event is one thing that happened. There is one struct for all types; which fields are set is said at the [Type]. The
+// order of the fields is the order of the encoding: append new ones at the end of their group and raise [Version].
+//
+// The sequence number and the store's time are not part of it: the store assigns them, and the chain covers them.
+type Event struct {
+	V    int   `json:"v"`    // schema version
+	Type Type  `json:"type"` // what happened
+	At   int64 `json:"at"`   // when, by the clock of the worker that wrote it, µs since 1970
+
+	// Which call.
+	Agent   string `json:"agent,omitempty"`
+	Task    string `json:"task,omitempty"`
+	Intent  string `json:"intent,omitempty"`
+	Call    string `json:"call,omitempty"` // the call id its caller gave
+	Action  string `json:"action,omitempty"`
+	Version string `json:"version,omitempty"` // of the action
+	Digest  string `json:"digest,omitempty"`  // of the exact call; see package approval
+
+	// Under which lease.
+	Fence   int64  `json:"fence,omitempty"`
+	Owner   string `json:"owner,omitempty"`   // the worker
+	Attempt int    `json:"attempt,omitempty"` // 1 is the first
+
+	// With which end.
+	Code     action.Code     `json:"code,omitempty"`
+	Failure  *action.Failure `json:"failure,omitempty"`
+	Reserved action.Cost     `json:"reserved,omitzero"`
+	Charged  action.Cost     `json:"charged,omitzero"`
+	Overrun  bool            `json:"overrun,omitempty"` // more was charged than reserved
+
+	// What it gave and took.
+	Facts    []string            `json:"facts,omitempty"`    // tokens written
+	Bulk     map[string][]string `json:"bulk,omitempty"`     // facts too many for tokens: cell → values
+	Claimed  []string            `json:"claimed,omitempty"`  // consumable tokens taken
+	Returned bool                `json:"returned,omitempty"` // what had been taken was given back
+
+	// Who decided, on what grounds.
+	Approval      string            `json:"approval,omitempty"`       // its id
+	ApprovalState string            `json:"approval_state,omitempty"` // after the event
+	Identity      string            `json:"identity,omitempty"`       // the person
+	Reason        string            `json:"reason,omitempty"`         // in the words of whoever decided
+	Expires       int64             `json:"expires,omitempty"`        // store time, µs
+	Risk          *RiskShown        `json:"risk,omitempty"`
+	Policy        *PolicyShown      `json:"policy,omitempty"`
+	Waived        []*action.Failure `json:"waived,omitempty"` // observe mode: what would have been refused
+
+	// What went in and out.
+	Input      json.RawMessage   `json:"input,omitempty"`
+	Output     json.RawMessage   `json:"output,omitempty"`
+	Provenance action.Provenance `json:"provenance,omitzero"`
+	State      json.RawMessage   `json:"state,omitempty"` // configuration of the task
+
+	// What was learned.
+	FromSeq  int64      `json:"from_seq,omitempty"` // first pending outcome folded
+	ToSeq    int64      `json:"to_seq,omitempty"`   // last pending outcome folded
+	Outcomes []Observed `json:"outcomes,omitempty"`
+	Changes  []Change   `json:"changes,omitempty"`
+
+	Text string `json:"text,omitempty"`
+}
+
+// RiskShown is the risk of a call as the gate saw it and as a person was shown it.
+type RiskShown struct {
+	Declared  int     `json:"declared"`           // 1 to 5
+	Score     float64 `json:"score"`              // estimated from outcomes, 1 to 5
+	Effective float64 `json:"effective"`          // what gated, 1 to 5; never below Declared
+	P         float64 `json:"p"`                  // mean probability of Err, 0 to 1
+	Lo        float64 `json:"lo,omitempty"`       // credible interval of P
+	Hi        float64 `json:"hi,omitempty"`       //
+	N         int64   `json:"n"`                  // outcomes the estimate rests on
+	Rule      string  `json:"rule,omitempty"`     // the per-argument rule that raised it
+	Estimate  string  `json:"estimate,omitempty"` // version of the estimator
+}
+
+// PolicyShown is the policy's answer.
+type PolicyShown struct {
+	Version string `json:"version,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Observed is one outcome that beliefs learn from.
+type Observed struct {
+	Seq       int64       `json:"seq"` // among the agent's outcomes
+	Action    string      `json:"action"`
+	Err       bool        `json:"err,omitempty"`
+	Violation bool        `json:"violation,omitempty"` // a refusal of something the planner could have known
+	Cost      action.Cost `json:"cost,omitzero"`
+	At        int64       `json:"at,omitempty"` // worker time, µs
+}
+
+// Change is how one belief moved. A number that people see comes with its interval and count.
+type Change struct {
+	Belief string  `json:"belief"`           // which: an action's name, a tag, the agent's trust
+	Was    float64 `json:"was,omitempty"`    // before, in the unit of Now
+	Now    float64 `json:"now,omitempty"`    // risk: score 1 to 5; trust: 0 to 1
+	Level  int     `json:"level,omitempty"`  // risk: the level that gates, 1 to 5
+	P      float64 `json:"p,omitempty"`      // risk: mean probability of Err
+	Lo     float64 `json:"lo,omitempty"`     // credible interval: of P, or of trust
+	Hi     float64 `json:"hi,omitempty"`     //
+	N      int64   `json:"n,omitempty"`      // outcomes it rests on
+	Reason string  `json:"reason,omitempty"` // "change detected", say
+}

@@ -1,0 +1,66 @@
+package ledger
+
+import "slices"
+
+// Type says what an event records.
+type Type string
+
+// The types, in the order in which they first appear in the life of a task.
+const (
+	// TaskStarted opens a task: State holds its configuration, Text its goal.
+	TaskStarted Type = "task_started"
+	// TaskChanged replaces the configuration (threshold, limit, approvers, …): State, Identity, Reason.
+	TaskChanged Type = "task_changed"
+	// TaskCancelled ends a task on request: Identity, Reason. It absorbs: nothing begins afterwards.
+	TaskCancelled Type = "task_cancelled"
+	// TaskClosed ends a task that is done, or whose deadline has passed: Reason.
+	TaskClosed Type = "task_closed"
+
+	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran.
+	Refused Type = "refused"
+
+	// ApprovalRequested asks a person: Approval, Intent, Digest, Risk, Policy, Expires.
+	ApprovalRequested Type = "approval_requested"
+	// ApprovalApproved is a person's consent: Approval, Identity, Reason.
+	ApprovalApproved Type = "approval_approved"
+	// ApprovalRejected is a person's refusal: Approval, Identity, Reason.
+	ApprovalRejected Type = "approval_rejected"
+	// ApprovalRevoked takes back a consent that was not used yet: Approval, Identity, Reason.
+	ApprovalRevoked Type = "approval_revoked"
+	// ApprovalExpired is a request that nobody answered, or a consent that nobody used, in time.
+	ApprovalExpired Type = "approval_expired"
+	// ApprovalWaived is a demand for approval that earned trust answered: no person was involved. Risk, Reason.
+	ApprovalWaived Type = "approval_waived"
+
+	// Begun is written before any effect: the intent holds Reserved, Claimed and Approval under Fence and Owner.
+	Begun Type = "begun"
+	// Attempt is written before a repeated attempt of an intent: Attempt, and the Failure of the one before.
+	Attempt Type = "attempt"
+	// Settled ends an intent that had begun: Code, Charged, Facts, Output; Returned where it never started.
+	Settled Type = "settled"
+	// Late is a result that arrived after its intent's end had been written. It changes no outcome.
+	Late Type = "late"
+	// Resolved is an operator's word on an intent of unknown outcome: Code, Charged, Identity, Reason.
+	Resolved Type = "resolved"
+
+	// BeliefsFolded moves the beliefs by the pending Outcomes FromSeq to ToSeq: Changes.
+	BeliefsFolded Type = "beliefs_folded"
+	// BeliefReset is an operator's correction of a belief: Changes, Identity, Reason.
+	BeliefReset Type = "belief_reset"
+	// HookFailed is a hook that returned an error, panicked or took too long: Failure, Text names the hook.
+	HookFailed Type = "hook_failed"
+	// Note is anything an operator or the engine wants remembered: Text.
+	Note Type = "note"
+)
+
+var types = []Type{
+	TaskStarted, TaskChanged, TaskCancelled, TaskClosed, Refused,
+	ApprovalRequested, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
+	Begun, Attempt, Settled, Late, Resolved, BeliefsFolded, BeliefReset, HookFailed, Note,
+}
+
+// Types returns every type, in the order of their declaration.
+func Types() []Type { return slices.Clone(types) }
+
+// Valid reports whether t is one of the types.
+func (t Type) Valid() bool { return slices.Contains(types, t) }
