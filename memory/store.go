@@ -28,13 +28,15 @@ type Store interface {
 	//	Refuse    no lease or Parked, fence 1                                 Ended
 	//	Takeover  an expired Begun lease, fence+1                             Ended
 	//
+	// A Renew with Step 0 is a heartbeat: it moves the end of the lease and is never itself a repeat.
+	//
 	// A repeat (same phase, fence, owner, and step where it counts) of the transaction that left the lease as it is gets
 	// its first answer with Replay set; of a Begin only while that lease is live.
 	Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error)
 
 	// Load returns the spaces Task and Agent and the pending outcomes; Record is empty, cold cells are read by name
-	// with Read clauses. Where have is given and neither revision nor the pending outcomes changed, it may return a
-	// snapshot that shares have's maps. A task never written to is empty, not an error.
+	// with Read clauses. Where have is given, is of the same agent and task, has no Gap, and the revision of a space did
+	// not change, the snapshot may share have's maps of that space. A task never written to is empty, not an error.
 	Load(ctx context.Context, agent, task string, have *txn.Snapshot) (*txn.Snapshot, error)
 
 	// Records returns up to limit records of the ledger of a task, or of the agent itself where task is "", from
@@ -45,7 +47,8 @@ type Store interface {
 	// the start); with dueOnly those due by the store's clock. txn.Leases is kept by the store itself.
 	Queued(ctx context.Context, agent, queue string, after txn.Queued, dueOnly bool, limit int) ([]txn.Queued, error)
 
-	// Remember appends a note to the agent's memory.
+	// Remember appends a note to the agent's memory and stamps it with the store's time. A store that bounds its notes
+	// returns an error when full and drops none.
 	Remember(ctx context.Context, agent string, n Note) error
 
 	// Recall returns up to limit notes most relevant to the query, best first; an empty query returns the newest.

@@ -1,6 +1,9 @@
 package txn
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Scope says where a key lives. All scopes of one agent lie on one shard.
 type Scope byte
@@ -18,7 +21,7 @@ type Op byte
 // The operations. N, Min and Max are microseconds where they are times.
 const (
 	Expect  Op = 'V' // cell Key has version N; 0 is absent
-	Count   Op = 'C' // counter Key is ≥ Min and, after += N, ≤ Max
+	Count   Op = 'C' // counter Key is ≥ Min and, after += N, ≤ Max (and ≥ NoMin in any case)
 	Have    Op = 'H' // token Key is in state From ("": absent or expired); N>0: set at most N ago; N<0: expired or not
 	Take    Op = 'K' // as Have, then state := To, stamp, expiry and value kept; To "" removes it. Soft: skipped where it does not match
 	Time    Op = 'W' // Min ≤ store time ≤ Max
@@ -91,22 +94,31 @@ type Txn struct {
 // Add appends clauses.
 func (t *Txn) Add(cs ...Clause) { t.Clauses = append(t.Clauses, cs...) }
 
-// Check reports a transaction that no store may accept: two writes to one key, an append to a scope without a ledger,
-// a clause of a task without a task, a phase without an intent.
+// Names reports which of the three name spaces the clause's key lies in: all of them for a Read, none where Key names a
+// queue or nothing.
+func (c *Clause) Names() (cells, counters, tokens bool) {
+	k := kindOf(c.Op)
+	all := c.Op == Read
+	return all || k == 'v', all || k == 'c', all || k == 'k'
+}
+
+// Check reports a transaction that no store may accept: an unknown op, scope or phase, a missing name, two writes to one
+// key, an append to a scope without a ledger, a clause of a task without a task, a phase without an intent, an amount
+// beyond NoMax, a member put into the queue that the store keeps by itself.
 func (t *Txn) Check() error {
 	if t.Agent == "" {
 		return fmt.Errorf("transaction without an agent")
 	}
-	if t.Phase != Plain && (t.Intent == "" || t.Task == "" || t.Fence < 1 || t.Owner == "") {
-		return fmt.Errorf("phase %c needs task, intent, fence and owner", t.Phase)
+	if strings.Contains(t.Task, "\n") || strings.Contains(t.Intent, "\n") {
+		return fmt.Errorf("task %q and intent %q: a line break separates them in the queue of leases", t.Task, t.Intent)
+	}
+	if err := t.checkPhase(); err != nil {
+		return err
 	}
 	for i := range t.Clauses {
 		c := &t.Clauses[i]
-		if (c.Scope == Task || c.Scope == Record) && t.Task == "" {
-			return fmt.Errorf("clause %d (%c %s) needs a task", i, c.Op, c.Key)
-		}
-		if (c.Op == Event || c.Op == Link) && c.Scope == Record {
-			return fmt.Errorf("clause %d (%c) needs scope Task or Agent", i, c.Op)
+		if err := c.check(t.Task); err != nil {
+			return fmt.Errorf("clause %d (%c %s): %w", i, c.Op, c.Key, err)
 		}
 		if !c.writes() {
 			continue
@@ -119,6 +131,63 @@ func (t *Txn) Check() error {
 	}
 	return nil
 }
+
+func (t *Txn) checkPhase() error {
+	switch t.Phase {
+	case Plain:
+		return nil
+	case Park, Begin, Renew, Settle, Refuse, Takeover:
+	default:
+		return fmt.Errorf("unknown phase %q", rune(t.Phase))
+	}
+	if t.Intent == "" || t.Task == "" || t.Fence < 1 || t.Owner == "" {
+		return fmt.Errorf("phase %c needs task, intent, fence and owner", t.Phase)
+	}
+	if (t.Phase == Begin || t.Phase == Renew) && (t.TTL < 1 || t.TTL > NoMax) {
+		return fmt.Errorf("phase %c needs a lease length of at least 1 µs, not %d", t.Phase, t.TTL)
+	}
+	if t.Step < 0 || t.Step > 0 && t.Phase != Renew {
+		return fmt.Errorf("phase %c with step %d", t.Phase, t.Step)
+	}
+	return nil
+}
+
+func (c *Clause) check(task string) error {
+	needsScope, needsKey := true, true
+	switch c.Op {
+	case Expect, Count, Have, Take, Put, Set, Read:
+	case Event, Link:
+		needsKey = false
+		if c.Scope == Record {
+			return fmt.Errorf("needs scope Task or Agent")
+		}
+		if c.Op == Link && (c.N < 1 || c.Val == "") {
+			return fmt.Errorf("needs the number of a record and a link")
+		}
+	case Queue, Unqueue:
+		needsScope = false
+		if c.Key == Leases {
+			return fmt.Errorf("the store keeps this queue by itself")
+		}
+	case Time, Pend, Trim:
+		needsScope, needsKey = false, false
+	default:
+		return fmt.Errorf("unknown op")
+	}
+	switch {
+	case needsKey && c.Key == "":
+		return fmt.Errorf("needs a key")
+	case needsScope && c.Scope != Task && c.Scope != Record && c.Scope != Agent:
+		return fmt.Errorf("unknown scope %q", rune(c.Scope))
+	case (c.Scope == Task || c.Scope == Record) && task == "" && needsScope:
+		return fmt.Errorf("needs a task")
+	case !within(c.N) || !within(c.Min) || !within(c.Max):
+		return fmt.Errorf("a number beyond %d in magnitude", NoMax)
+	}
+	return nil
+}
+
+func within(n int64) bool { return NoMin <= n && n <= NoMax }
 
 // kindOf tells cells, counters and tokens apart: they are separate name spaces.
 func kindOf(o Op) byte {

@@ -37,7 +37,7 @@ func NewSnapshot() *Snapshot {
 // Reply answers a transaction.
 type Reply struct {
 	OK       bool
-	Replay   bool  // the first answer, again: the transaction had been accepted before
+	Replay   bool  // the transaction had been accepted before: Seq and Until are its first answer, all else is as of now
 	Failed   int   // where not OK: index of the first condition that does not hold, -1 for the lease
 	Now      int64 // store time, µs
 	Seq      int64 // sequence of the first event appended
@@ -45,8 +45,8 @@ type Reply struct {
 	TaskRev  int64 // revisions after the transaction
 	AgentRev int64
 	Pending  []Pending // the agent's pending outcomes after the transaction
-	// Fresh holds the keys of the transaction's clauses, the intent's lease and the pending outcomes as they are now:
-	// where the transaction was refused, and where it has Read clauses.
+	// Fresh holds the keys of the transaction's clauses (in the name spaces of Clause.Names), the intent's lease, the
+	// revisions and the pending outcomes as they are now: where the transaction was refused, and where it has Read clauses.
 	Fresh *Snapshot
 }
 
@@ -75,9 +75,16 @@ func (s *Snapshot) Merge(fresh *Snapshot, cs []Clause) {
 	for i := range cs {
 		c := &cs[i]
 		to, from := s.Space(c.Scope), fresh.Space(c.Scope)
-		renew(to.Cells, from.Cells, c.Key)
-		renew(to.Counters, from.Counters, c.Key)
-		renew(to.Tokens, from.Tokens, c.Key)
+		cells, counters, tokens := c.Names()
+		if cells {
+			renew(to.Cells, from.Cells, c.Key)
+		}
+		if counters {
+			renew(to.Counters, from.Counters, c.Key)
+		}
+		if tokens {
+			renew(to.Tokens, from.Tokens, c.Key)
+		}
 	}
 	for k, l := range fresh.Leases {
 		s.Leases[k] = l
@@ -93,30 +100,37 @@ func renew[V any](to, from map[string]V, key string) {
 	}
 }
 
-// Advance applies an accepted transaction to the snapshot. Replies that overtook each other, or that the snapshot
-// already contains, set Gap: pins keep decisions right, and the next reading loads again.
+// Advance applies an accepted transaction to the snapshot. Replies that overtook each other, that the snapshot already
+// contains, or that skip somebody else's write set Gap: pins keep decisions right, and the next reading loads again.
 func (s *Snapshot) Advance(t *Txn, r Reply) {
 	s.Now = max(s.Now, r.Now)
-	if r.Fresh != nil {
+	task, agent := s.Task.Rev, s.Agent.Rev // what they are after t, where nobody else wrote
+	if t.writesTo(Task) {
+		task++
+	}
+	if t.writesTo(Agent) {
+		agent++
+	}
+	if t.Task == "" {
+		r.TaskRev = task
+	}
+	s.Gap = s.Gap || r.Replay || r.TaskRev != task || r.AgentRev != agent
+	switch {
+	case r.Fresh != nil:
 		s.Merge(r.Fresh, t.Clauses)
-		s.Gap = s.Gap || s.Task.Rev != r.TaskRev
+	case r.Replay || r.TaskRev < task || r.AgentRev < agent:
 		return
+	default:
+		s.Replay(t.Clauses, r.Now)
+		s.Pending = r.Pending
 	}
-	if r.Replay || r.TaskRev <= s.Task.Rev && t.writesTo(Task) || r.AgentRev <= s.Agent.Rev && t.writesTo(Agent) {
-		s.Gap = true
-		return
-	}
-	s.Replay(t.Clauses, r.Now)
-	s.Gap = s.Gap || r.TaskRev > s.Task.Rev+1 || r.AgentRev > s.Agent.Rev+1
 	s.Task.Rev, s.Agent.Rev = max(s.Task.Rev, r.TaskRev), max(s.Agent.Rev, r.AgentRev)
-	s.Pending = r.Pending
 }
 
 // writesTo reports whether the transaction raises the revision of the scope's space: Record counts as Task.
 func (t *Txn) writesTo(k Scope) bool {
 	for i := range t.Clauses {
-		c := &t.Clauses[i]
-		if c.Raises() == k {
+		if t.Clauses[i].Raises() == k {
 			return true
 		}
 	}

@@ -63,7 +63,7 @@ func (s *State) Holds(c *Clause, now int64) bool {
 		return s.Space(c.Scope).Cells[c.Key].Ver == c.N
 	case Count:
 		v := s.Space(c.Scope).Counters[c.Key]
-		return v >= c.Min && v+c.N <= c.Max
+		return v >= c.Min && v+c.N <= c.Max && v+c.N >= NoMin
 	case Have:
 		return s.matches(c, now)
 	case Take:
