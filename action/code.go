@@ -85,7 +85,7 @@ const (
 // Info is what a code means, once and for all: doc/outcomes.md is this table, walked by a test.
 type Info struct {
 	Code      Code
-	Gate      int // the gate of DESIGN that gives it, 0 for OK
+	Gate      int // the gate that gives it, 0 for OK
 	Layer     Layer
 	Executed  Executed
 	Learns    Learns
