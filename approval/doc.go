@@ -1,0 +1,20 @@
+// Package approval is a person's consent to one exact call: the digest that says which call, the states a request passes
+// through, who may decide, and when earned trust stands in for a person. It holds no requests and asks nobody.
+//
+// # States
+//
+//	         ask
+//	          │
+//	          ▼      approve                consume
+//	      pending ──────────▶ approved ◀───────────────▶ consumed
+//	       │ │ │               │    │        return
+//	reject │ │ │ revoke        │    │
+//	       │ │ └───────▶ revoked ◀──┘ (revoke)
+//	       │ └─ expire ──▶ expired ◀┘ (expire)
+//	       ▼
+//	    rejected
+//
+// Waiting too long is expiry: never a rejection and never consent. A consent is used once, by one intent. That intent
+// alone gives it back, and only where it never started. Rejected, expired and revoked absorb: nothing leaves them.
+// Another try is another request; a rejected call is not asked about again in its task ([State.AskAgain]).
+package approval
