@@ -1,0 +1,80 @@
+package risk
+
+import "math"
+
+// Estimate is what is believed of the risk of one action.
+type Estimate struct {
+	P              float64 // probability that the next execution ends in Err; contains the uncertainty, so a gate needs no bound
+	Lo, Hi         float64 // central 90 % of the failure rate
+	Mean, Variance float64 // of the log-odds of the failure rate
+	Score          float64 // P on the scale of declared levels: clamp(5 + logit(P), 1, 5)
+	N, Errs        int64   // executions, and those that ended in Err
+	LastChange     Event   // the last change found
+	ChangedAt      int64   // at which execution, counted from 1; 0 for none
+}
+
+// Risk returns the estimate for the action d; of one never observed, what was declared. A declaration that Update would
+// refuse is estimated as certain to fail: whoever gates on it stops.
+func (m *Model) Risk(b Belief, d Declaration) Estimate {
+	s, _, err := m.lookup(b, d)
+	if err != nil {
+		return Estimate{P: 1, Lo: 0, Hi: 1, Score: maxRisk}
+	}
+	g := m.logOdds(&s)
+	lo, hi := g.interval()
+	return Estimate{
+		P: s.published, Lo: math.Min(lo, s.published), Hi: math.Max(hi, s.published),
+		Mean: g.mean, Variance: g.variance, Score: score(s.published),
+		N: int64(s.n), Errs: int64(s.errs), LastChange: s.changed, ChangedAt: int64(s.changedAt),
+	}
+}
+
+// score puts a probability on the scale of declared levels. It is rounded to a billionth, so that a level declared is
+// exactly that level estimated.
+func score(p float64) float64 {
+	return clamp(math.Round((maxRisk+logit(p))*1e9)/1e9, 1, maxRisk)
+}
+
+func bits(p float64, err bool) float64 {
+	if !err {
+		p = 1 - p
+	}
+	return -math.Log2(math.Max(p, minProbability))
+}
+
+// Trust is how far an agent may be trusted: the same scale for all agents.
+type Trust struct {
+	Score        float64 // the lower bound
+	Lower, Upper float64 // central 90 % of the rate of success
+	Ok, Err      int64   // executions
+}
+
+// Trust returns the trust of an agent: the lower 95 % bound of its rate of success, so that it must be earned by evidence.
+// With no evidence it is 0.385.
+func (m *Model) Trust(b Belief) Trust {
+	s := b.shared
+	if s.empty() {
+		s = m.prior()
+	}
+	lo, hi := s.trust.interval()
+	return Trust{Score: 1 - hi, Lower: 1 - hi, Upper: 1 - lo, Ok: int64(s.ok), Err: int64(s.err)}
+}
+
+// learnTrust folds one executed outcome. An Err counts as several in a row, ageing once: from the starting trust upward a
+// failure costs more than a success earns.
+func (m *Model) learnTrust(s shared, err bool) shared {
+	if s.empty() {
+		s = m.prior()
+	}
+	s.trust = s.trust.age(m.cfg.Trust.Drift)
+	times := 1
+	if err {
+		s.err, times = min(s.err+1, maxCount), m.cfg.Trust.ErrCount
+	} else {
+		s.ok = min(s.ok+1, maxCount)
+	}
+	for range times {
+		s.trust, _ = m.rule.match(s.trust, err)
+	}
+	return s
+}

@@ -1,0 +1,136 @@
+package risk
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestQuadratureAgreesWithTheGrid(t *testing.T) {
+	r := newRule()
+	for _, mean := range []float64{-20, -9, -5, -4, -2, 0, 3, 8} {
+		for _, variance := range []float64{1e-4, .1, 1, 2.25, 5, 10} {
+			for _, err := range []bool{false, true} {
+				m, v, z := gridMoments(mean, variance, err)
+				got, gz := r.match(gauss{mean, variance}, err)
+				at := []any{"mean %v variance %v err %v", mean, variance, err}
+				assert.InDelta(t, m, got.mean, 1e-3*math.Sqrt(variance), at...)
+				assert.InEpsilon(t, v, got.variance, 2e-3, at...)
+				assert.InDelta(t, z, gz, 1e-3, at...)
+				assert.InEpsilon(t, z, gz, 1e-3, at...)
+			}
+		}
+	}
+}
+
+func TestThePriorPreservesTheDeclaredProbability(t *testing.T) {
+	for _, variance := range []float64{.1, 1, 5, 10} {
+		m, err := New(Config{PriorVariance: variance})
+		require.NoError(t, err)
+		for d := 1; d <= maxRisk; d++ {
+			_, _, p := gridMoments(m.bases[d], variance, true)
+			assert.InEpsilon(t, declared(d), p, 1e-3, "variance %v, declared %d", variance, d)
+		}
+	}
+}
+
+// noChange is a model whose change detector never fires.
+func noChange(t *testing.T) *Model {
+	m, err := New(Config{Worse: Change{Threshold: maxSum}, Better: Change{Threshold: maxSum}})
+	require.NoError(t, err)
+	return m
+}
+
+var streams = []struct {
+	name  string
+	every int // an Err every so many outcomes
+	risk  int
+}{{"rare", 40, 1}, {"some", 7, 3}, {"half", 2, 3}, {"always", 1, 2}, {"never", 1000, 4}}
+
+// The filter against moments summed on a grid, step by step.
+func TestFilterAgreesWithMomentsOnAGrid(t *testing.T) {
+	m := noChange(t)
+	for _, c := range streams {
+		mean, variance := m.bases[c.risk], m.cfg.PriorVariance
+		b, d := m.Prior(), Declaration{Name: "a", Risk: c.risk}
+		for i := 1; i <= 60; i++ {
+			err := i%c.every == 0
+			mean, variance, _ = gridMoments(mean, math.Min(variance+m.cfg.Drift, maxVariance), err)
+			_, _, p := gridMoments(mean, variance, true)
+			b, _, _ = m.Update(b, d, Observation{Err: err})
+			e := m.Risk(b, d)
+			require.InDelta(t, p, e.P, 1e-3, "%s, step %d", c.name, i)
+			require.InDelta(t, mean, e.Mean, 2e-3, "%s, step %d", c.name, i)
+			require.InDelta(t, variance, e.Variance, 1e-2, "%s, step %d", c.name, i)
+		}
+	}
+}
+
+// The filter against the exact density. Projecting on a Gaussian after every outcome is an approximation: its price is
+// largest in the first few outcomes, where the posterior is skewed, and fades.
+func TestFilterStaysNearTheExactDensity(t *testing.T) {
+	m := noChange(t)
+	for _, c := range streams {
+		f := newGridFilter(m.bases[c.risk], m.cfg.PriorVariance)
+		b, d := m.Prior(), Declaration{Name: "a", Risk: c.risk}
+		for i := 1; i <= 150; i++ {
+			err := i%c.every == 0
+			f.age(m.cfg.Drift)
+			f.observe(err)
+			b, _, _ = m.Update(b, d, Observation{Err: err})
+			tol := 0.04
+			if i > 100 {
+				tol = 0.015
+			}
+			require.InDelta(t, f.p(), m.Risk(b, d).P, tol, "%s, step %d", c.name, i)
+		}
+	}
+}
+
+func TestACorrectionNeverRaisesTheVariance(t *testing.T) {
+	r := newRule()
+	rapid.Check(t, func(t *rapid.T) {
+		g := gauss{rapid.Float64Range(-maxLogOdds, maxLogOdds).Draw(t, "mean"), rapid.Float64Range(minVariance, maxVariance).Draw(t, "variance")}
+		err := rapid.Bool().Draw(t, "err")
+		post, z := r.match(g, err)
+		require.True(t, post.proper(maxLogOdds), "%v", post)
+		require.LessOrEqual(t, post.variance, g.variance)
+		require.True(t, z > 0 && z <= 1+1e-3, "evidence %v", z)
+		if err {
+			require.GreaterOrEqual(t, post.mean, g.mean)
+		} else {
+			require.LessOrEqual(t, post.mean, g.mean)
+		}
+	})
+}
+
+func TestTreapAgainstAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tab table
+		ref := map[string]uint64{}
+		name := rapid.StringMatching(`[a-f]{1,2}`)
+		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
+			n, old := name.Draw(t, "name"), tab
+			had := len(old.names())
+			if rapid.IntRange(0, 3).Draw(t, "op") == 0 {
+				tab = tab.without(n)
+				delete(ref, n)
+			} else {
+				tab = tab.with(&state{name: n, n: uint64(i)})
+				ref[n] = uint64(i)
+			}
+			require.Len(t, old.names(), had, "the old table stays as it was")
+		}
+		names := tab.names()
+		require.IsNonDecreasing(t, names)
+		require.Len(t, names, len(ref))
+		for n, v := range ref {
+			s, ok := tab.get(n)
+			require.True(t, ok)
+			require.Equal(t, v, s.n)
+		}
+	})
+}
