@@ -1,0 +1,96 @@
+# Everything a contributor or a CI needs is a verb here. `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# Tools are pinned here and run by version, so that none of them enters go.mod.
+STATICCHECK ?= go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+DELTALINT   ?= go run ./internal/lint/cmd/deltalint
+
+# How long each fuzz target runs, and how long all of them together may. FUZZED lists the packages that must have one.
+FUZZTIME   ?= 10s
+FUZZBUDGET ?= 480
+FUZZED     ?= schema
+
+BENCHTIME ?= 1s
+PKG       ?= ./...
+
+.PHONY: help
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: ## run the order desk unattended: gates, approvals, learning, the verified ledger
+	go run ./examples/orders --auto-approve
+
+.PHONY: build
+build: ## build the binaries into bin/
+	go build -trimpath -o bin/ ./cmd/...
+
+.PHONY: install
+install: ## install deltactl into GOBIN
+	go install -trimpath ./cmd/deltactl
+
+.PHONY: deps
+deps: ## check what the race detector needs, install it where it can be
+	@scripts/deps
+
+.PHONY: test
+test: deps ## unit tests of all packages, race detector on, shuffled
+	CGO_ENABLED=1 go test -race -shuffle=on $(PKG)
+
+.PHONY: test-heavy
+test-heavy: ## the tests under the build tag heavy, then every fuzz target for FUZZTIME
+	scripts/heavy
+	scripts/fuzz $(FUZZTIME) $(FUZZBUDGET) $(FUZZED)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (make fuzz FUZZTIME=5m FUZZBUDGET=7200)
+	scripts/fuzz $(FUZZTIME) $(FUZZBUDGET) $(FUZZED)
+
+.PHONY: bench
+bench: ## benchmarks with allocations (make bench BENCHTIME=5s)
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./bench/...
+
+.PHONY: cover
+cover: ## coverage per function, and bin/cover.html
+	@mkdir -p bin
+	go test -coverpkg=./... -coverprofile=bin/cover.out $(PKG)
+	go tool cover -func=bin/cover.out | tail -n 1
+	go tool cover -html=bin/cover.out -o bin/cover.html
+
+.PHONY: fmt
+fmt: ## format the Go files
+	gofmt -w $(shell git ls-files '*.go' 2>/dev/null || find . -name '*.go')
+
+.PHONY: lint
+lint: lint-format lint-vet lint-own lint-static lint-modules lint-shape ## all of the checks below
+
+.PHONY: lint-format
+lint-format: ## gofmt has nothing to say
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; fi
+
+.PHONY: lint-vet
+lint-vet: ## go vet, heavy tests included
+	go vet -tags heavy ./...
+
+.PHONY: lint-own
+lint-own: ## no zero and no named mo.Result: its zero value is Ok
+	$(DELTALINT) -tags heavy ./...
+
+.PHONY: lint-static
+lint-static: ## staticcheck, heavy tests included
+	$(STATICCHECK) -tags heavy ./...
+
+.PHONY: lint-modules
+lint-modules: ## go.mod is tidy, the downloaded modules are what go.sum says
+	go mod tidy -diff
+	go mod verify
+
+.PHONY: lint-shape
+lint-shape: ## import table, purity, docs, lengths, references
+	go test -count=1 ./internal/archtest
+
+.PHONY: clean
+clean: ## remove what the verbs above made
+	rm -rf bin dist
