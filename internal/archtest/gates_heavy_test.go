@@ -29,8 +29,7 @@ func TestTwice(t *testing.T) {
 		t.Fatal("not twice")
 	}
 }
-
-func FuzzTwice(f *testing.F) {
+` + "\nfunc " + `FuzzTwice(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n int) {
 		if Twice(n) != n+n {
 			t.Fatal("not twice")
@@ -47,6 +46,14 @@ var mo = map[string]string{
 	"mo/go.mod": "module github.com/samber/mo\n\ngo 1.26.0\n",
 	"mo/mo.go":  "// Package mo is a fixture.\npackage mo\n\n// Result holds.\ntype Result[T any] struct{ V T }\n",
 }
+
+// aptGet stands in for the package manager: what it installs is a compiler by another name.
+const aptGet = `#!/bin/sh
+set -e
+[ "$1" = install ] || exit 0
+printf '#!/bin/sh\nexec gcc "$@"\n' >"${0%/*}/latecc"
+chmod +x "${0%/*}/latecc"
+`
 
 // TestGatesCanFail runs the Makefile's verbs on a clean module and on modules with one fault each. A gate that passes
 // the faulty one guards nothing.
@@ -86,6 +93,7 @@ func TestRace(t *testing.T) {
 }
 `}, nil, "DATA RACE"},
 		{"no C compiler and not root", []string{"deps"}, map[string]string{"bin/id": "#!/bin/sh\necho 1000\n"}, []string{"CC=false"}, "the race detector needs a C compiler"},
+		{"no C compiler, but root", []string{"deps"}, map[string]string{"bin/id": "#!/bin/sh\necho 0\n", "bin/apt-get": aptGet}, []string{"CC=latecc"}, ""},
 		{"a failing heavy test", []string{"test-heavy"}, map[string]string{"a/b_test.go": "//go:build heavy\n\npackage a\n\nimport \"testing\"\n\nfunc TestNo(t *testing.T) { t.Fatal(\"no\") }\n"}, nil, "TestNo"},
 		{"no heavy test", []string{"test-heavy"}, map[string]string{"a/heavy_test.go": ""}, nil, "no test carries the build tag heavy"},
 		{"no fuzz target at all", []string{"fuzz", "FUZZED="}, map[string]string{"a/a_test.go": "package a\n", "a/heavy_test.go": ""}, nil, "no fuzz target found"},

@@ -59,6 +59,9 @@ func tracked(t *testing.T, root string, fsys fs.FS) []string {
 	}
 	var files []string
 	require.NoError(t, fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (p == ".git" || p == "bin" || p == "dist") {
+			return fs.SkipDir
+		}
 		if err == nil && d.Type().IsRegular() {
 			files = append(files, p)
 		}
