@@ -55,7 +55,7 @@ func (s *Set) fresh(n *need, now int64) []string {
 		return nil
 	}
 	found := map[string]bool{}
-	for _, m := range []map[string]int64{h.tokens, h.bulk} {
+	for _, m := range []Cell{h.tokens, h.bulk} {
 		for v, at := range m {
 			if isFresh(at, n.within, now) {
 				found[v] = true

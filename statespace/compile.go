@@ -245,10 +245,11 @@ func (g *Graph) names(ids []int) []string {
 	return out
 }
 
-// find returns the index of an action or an error that says it is not there.
+// find returns the index of an action or an error that says it is not there, without a suggestion: the name may come
+// from a planner, which must not learn of others.
 func (g *Graph) find(name string) (int, error) {
 	if i, ok := g.index[name]; ok {
 		return i, nil
 	}
-	return 0, fmt.Errorf("action %s: %w", name, unknown(name, g.Names(), nil))
+	return 0, fmt.Errorf("action %.*s: %w", action.MaxName, name, ErrUnknown)
 }

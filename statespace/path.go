@@ -80,7 +80,7 @@ func (g *Graph) Path(name string, s *Set, now int64, weigh func(action.Cost) flo
 	}
 	p.ensure(target)
 	if p.full {
-		return Path{}, fmt.Errorf("path to %s is longer than %d steps: facts are used up faster than they are established", name, MaxPath)
+		return Path{}, fmt.Errorf("path to %s takes more than %d steps", name, MaxPath)
 	}
 	return p.path(target)
 }

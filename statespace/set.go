@@ -17,7 +17,7 @@ type Set struct {
 
 // holding is what is held of one field set: value → store time of the Ok, µs.
 type holding struct {
-	tokens, bulk map[string]int64
+	tokens, bulk Cell
 	removed      map[string]bool // used up and not established again
 }
 
@@ -59,7 +59,7 @@ func (s *Set) Put(key string, at int64) bool {
 	}
 	s.change(id, func(h *holding) {
 		if h.tokens == nil {
-			h.tokens = map[string]int64{}
+			h.tokens = Cell{}
 		}
 		h.tokens[value] = at
 		delete(h.removed, value)
@@ -87,10 +87,28 @@ func (s *Set) PutBulk(setKey string, values []string, at int64) bool {
 	}
 	s.change(id, func(h *holding) {
 		if h.bulk == nil {
-			h.bulk = make(map[string]int64, len(values))
+			h.bulk = make(Cell, len(values))
 		}
 		for _, v := range values {
 			h.bulk[v] = at
+			delete(h.removed, v)
+		}
+	})
+	return true
+}
+
+// PutCell notes what the bulk cell of a field set holds now; what it held before and lacks now was used up.
+func (s *Set) PutCell(setKey string, cell Cell) bool {
+	id, ok := s.g.byKey[setKey]
+	if !ok {
+		return false
+	}
+	s.change(id, func(h *holding) {
+		for v := range h.bulk {
+			h.remove(v)
+		}
+		h.bulk = maps.Clone(cell)
+		for v := range cell {
 			delete(h.removed, v)
 		}
 	})
@@ -165,7 +183,7 @@ func (s *Set) met(n *need, now int64) bool {
 	return anyFresh(h.tokens, n.within, now) || anyFresh(h.bulk, n.within, now)
 }
 
-func anyFresh(values map[string]int64, within, now int64) bool {
+func anyFresh(values Cell, within, now int64) bool {
 	for _, at := range values {
 		if isFresh(at, within, now) {
 			return true
