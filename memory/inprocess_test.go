@@ -1,34 +1,25 @@
 package memory_test
 
 import (
-	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/seed-ab2cfece/delta-agents/memory"
-	"github.com/seed-ab2cfece/delta-agents/txn"
+	"github.com/seed-ab2cfece/delta-agents/memory/memorytest"
 )
 
-func TestInProcessSmoke(t *testing.T) {
-	ctx := context.Background()
-	now := time.UnixMicro(1_000_000)
-	s := memory.New(memory.Config{Clock: func() time.Time { return now }})
-	begin := &txn.Txn{Agent: "a", Task: "t", Phase: txn.Begin, Intent: "i", Fence: 1, Owner: "w", TTL: 1000, Clauses: []txn.Clause{
-		{Op: txn.Count, Scope: txn.Task, Key: "spent", N: 3, Max: 5},
-		{Op: txn.Event, Scope: txn.Task, Val: "begun"},
-	}}
-	r, err := s.Apply(ctx, begin)
-	require.NoError(t, err)
-	require.Equal(t, txn.Reply{OK: true, Now: 1_000_000, Seq: 1, Until: 1_001_000, TaskRev: 1}, r)
-	r, err = s.Apply(ctx, begin)
-	require.NoError(t, err)
-	require.True(t, r.Replay)
-	q, err := s.Queued(ctx, "a", txn.Leases, txn.Queued{}, false, 10)
-	require.NoError(t, err)
-	require.Equal(t, []txn.Queued{{Member: "t\ni", Due: 1_001_000}}, q)
-	n, err := s.Load(ctx, "a", "t", nil)
-	require.NoError(t, err)
-	require.Equal(t, int64(3), n.Task.Counters["spent"])
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open enrols the in-process store under a clock that stands still until it is advanced.
+func open(tb testing.TB) memorytest.Instance {
+	var now atomic.Int64
+	now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro())
+	s := memory.New(memory.Config{Clock: func() time.Time { return time.UnixMicro(now.Load()) }})
+	tb.Cleanup(func() { _ = s.Close() })
+	return memorytest.Instance{Store: s, Advance: func(d time.Duration) { now.Add(d.Microseconds()) }}
 }
+
+func TestInProcess(t *testing.T) { memorytest.Run(t, open) }

@@ -83,7 +83,7 @@ const (
 type Txn struct {
 	Agent, Task string // Task may be "" where no clause is of scope Task or Record
 	Phase       Phase
-	Intent      string
+	Intent      string // a Plain transaction may name one too: Fresh brings its lease
 	Fence       int64
 	Owner       string // who applies it: two workers that propose the same fence are told apart
 	Step        int64  // Renew only

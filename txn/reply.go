@@ -37,7 +37,7 @@ func NewSnapshot() *Snapshot {
 // Reply answers a transaction.
 type Reply struct {
 	OK       bool
-	Replay   bool  // the transaction had been accepted before: Seq and Until are its first answer, all else is as of now
+	Replay   bool  // the transaction had been accepted before: Seq is its first answer, all else is as of now
 	Failed   int   // where not OK: index of the first condition that does not hold, -1 for the lease
 	Now      int64 // store time, µs
 	Seq      int64 // sequence of the first event appended
