@@ -139,9 +139,7 @@ func TestAccount(t *testing.T) {
 }
 
 // naive keeps every reservation and every cost in lists and adds them up anew each time.
-type naive struct {
-	limit, live, spent []int64
-}
+type naive struct{ live, spent []int64 }
 
 func sum(xs []int64) (s int64) {
 	for _, x := range xs {
