@@ -2,6 +2,7 @@ package risk
 
 import (
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -111,13 +112,33 @@ func (c *CostConfig) filter(l level, x float64) level {
 // p95 is the 0.95 quantile of the Student-t prediction of the next amount, rounded up.
 func (c *CostConfig) p95(l level) int64 {
 	scale := math.Sqrt(l.variance + c.Drift + l.noise())
-	q := distuv.StudentsT{Mu: l.mean, Sigma: scale, Nu: l.weight}.Quantile(0.95)
-	x := math.Ceil(math.Expm1(q))
+	x := math.Ceil(math.Expm1(l.mean + student95(l.weight)*scale))
 	if !(x < float64(action.MaxAmount)) {
 		return action.MaxAmount
 	}
 	return int64(math.Max(0, x))
 }
+
+// student95 is the 0.95 quantile of Student's t with nu degrees of freedom, nu ≥ 1/2. It is nearly linear in 1/nu: between
+// knots of gonum's, which takes microseconds, a straight line there is exact to 1e-4 from ten degrees of freedom on.
+func student95(nu float64) float64 {
+	x := 1 / math.Max(nu, 1)
+	t := studentKnots()
+	at := x * (float64(len(t)) - 1)
+	i := min(int(at), len(t)-2)
+	return t[i] + (at-float64(i))*(t[i+1]-t[i])
+}
+
+// studentKnots are the quantiles at 1/nu = 0, 1/n, 2/n, … 1. Read-only.
+var studentKnots = sync.OnceValue(func() []float64 {
+	const n = 200
+	t := make([]float64, n+1)
+	t[0] = distuv.UnitNormal.Quantile(0.95)
+	for i := 1; i <= n; i++ {
+		t[i] = distuv.StudentsT{Sigma: 1, Nu: float64(n) / float64(i)}.Quantile(0.95)
+	}
+	return t
+})
 
 // Forecast returns what the next call of d is expected to use. Where the declaration and the history are in two
 // currencies, the history on money does not count. A declaration that Update would refuse has no forecast.

@@ -70,11 +70,12 @@ func newRule() (r rule) {
 func (r *rule) match(g gauss, err bool) (gauss, float64) {
 	mode, laplace := g.mode(err)
 	sd := math.Sqrt(laplace)
+	precision := 1 / (2 * g.variance)
 	var z0, z1, z2 float64 // moments about the mode
 	for i, n := range r.node {
 		dx := sd * n
 		d := mode + dx - g.mean
-		w := math.Exp(r.log[i] - d*d/(2*g.variance) + logLikelihood(mode+dx, err))
+		w := math.Exp(r.log[i]-d*d*precision) * likelihood(mode+dx, err)
 		z0 += w
 		z1 += w * dx
 		z2 += w * dx * dx
@@ -163,7 +164,13 @@ func logLikelihood(eta float64, err bool) float64 {
 	return eta - math.Log1p(math.Exp(eta))
 }
 
-func likelihood(eta float64, err bool) float64 { return math.Exp(logLikelihood(eta, err)) }
+// likelihood is P(y|eta).
+func likelihood(eta float64, err bool) float64 {
+	if !err {
+		eta = -eta
+	}
+	return sigma(eta)
+}
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
 
@@ -56,7 +57,7 @@ func TestFilterAgreesWithMomentsOnAGrid(t *testing.T) {
 	for _, c := range streams {
 		mean, variance := m.bases[c.risk], m.cfg.PriorVariance
 		b, d := m.Prior(), Declaration{Name: "a", Risk: c.risk}
-		for i := 1; i <= 60; i++ {
+		for i := 1; i <= 40; i++ {
 			err := i%c.every == 0
 			mean, variance, _ = gridMoments(mean, math.Min(variance+m.cfg.Drift, maxVariance), err)
 			_, _, p := gridMoments(mean, variance, true)
@@ -105,6 +106,14 @@ func TestACorrectionNeverRaisesTheVariance(t *testing.T) {
 			require.LessOrEqual(t, post.mean, g.mean)
 		}
 	})
+}
+
+func TestStudentQuantile(t *testing.T) {
+	for nu := 1.0; nu < 1e5; nu *= 1.07 {
+		want := distuv.StudentsT{Sigma: 1, Nu: nu}.Quantile(0.95)
+		assert.InDelta(t, want, student95(nu), max(1e-4, .03/(nu*nu)), "nu %v", nu)
+	}
+	assert.InDelta(t, 1.6991, student95(29), 1e-4, "printed tables")
 }
 
 func TestTreapAgainstAMap(t *testing.T) {

@@ -4,7 +4,7 @@ import "math"
 
 // gridMoments is the dumb reference of rule.match: the product of prior and likelihood summed over a fine grid.
 func gridMoments(mean, variance float64, err bool) (m, v, evidence float64) {
-	const n = 8000
+	const n = 3000
 	sd := math.Sqrt(variance)
 	lo, hi := mean-13*sd, mean+13*sd
 	step := (hi - lo) / n

@@ -3,6 +3,7 @@ package risk_test
 import (
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -136,7 +137,7 @@ func TestI13_AFailureCostsMoreThanASuccessEarns(t *testing.T) {
 	d := risk.Declaration{Name: "a", Risk: 3}
 	rapid.Check(t, func(t *rapid.T) {
 		b := m.Prior()
-		for _, err := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 120).Draw(t, "outcomes") {
+		for _, err := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 60).Draw(t, "outcomes") {
 			b = fold(t, m, b, d, err == 0, 1)
 		}
 		now := m.Trust(b).Score
@@ -308,6 +309,29 @@ func TestConfig(t *testing.T) {
 		_, err := risk.New(c.cfg)
 		assert.ErrorContains(t, err, c.name)
 	}
+}
+
+func TestConcurrentReadersAndWritersOfOneBelief(t *testing.T) {
+	m := model(t)
+	b := seen(t)
+	d := risk.Declaration{Name: "a", Risk: 2}
+	want, _, err := m.Update(b, d, risk.Observation{Err: true})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				got, _, err := m.Update(b, d, risk.Observation{Err: true})
+				if assert.NoError(t, err) {
+					assert.Equal(t, m.Risk(want, d), m.Risk(got, d))
+				}
+				_ = m.Forecast(b, d)
+				_ = m.Reset(b, "a").Names()
+				_, _ = b.Action("a")
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestLevelAgreesWithTheGate(t *testing.T) {
