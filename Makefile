@@ -4,13 +4,13 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # Tools are pinned here and run by version, so that none of them enters go.mod.
-STATICCHECK ?= go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
-DELTALINT   ?= go run ./internal/lint/cmd/deltalint
+STATICCHECK  = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+DELTALINT    = go run ./internal/lint/cmd/deltalint
 
 # How long each fuzz target runs, and how long all of them together may. FUZZED lists the packages that must have one.
 FUZZTIME   ?= 10s
 FUZZBUDGET ?= 480
-FUZZED     ?= schema
+FUZZED      = schema
 
 BENCHTIME ?= 1s
 PKG       ?= ./...

@@ -55,6 +55,23 @@ printf '#!/bin/sh\nexec gcc "$@"\n' >"${0%/*}/latecc"
 chmod +x "${0%/*}/latecc"
 `
 
+// lateGo stands in for a go command whose fuzzing ends with the lines given.
+func lateGo(lines string) string {
+	return `#!/bin/sh
+case "$*" in
+*" -fuzz "*) ;;
+*) PATH=${PATH#*:} exec go "$@" ;;
+esac
+echo 'fuzz: elapsed: 1s, execs: 80543 (9463/sec), new interesting: 16 (total: 157)
+--- FAIL: FuzzTwice (1.87s)
+` + lines + `
+FAIL
+exit status 1
+FAIL	example.com/house/a	1.884s'
+exit 1
+`
+}
+
 // TestGatesCanFail runs the Makefile's verbs on a clean module and on modules with one fault each. A gate that passes
 // the faulty one guards nothing.
 func TestGatesCanFail(t *testing.T) {
@@ -100,6 +117,9 @@ func TestRace(t *testing.T) {
 		{"no fuzz target where one must be", []string{"fuzz", "FUZZED=b"}, map[string]string{"b/b.go": "// Package b is a fixture.\npackage b\n"}, nil, "b must have a fuzz target"},
 		{"a fuzz target nobody runs", []string{"fuzz", "FUZZED=a"}, map[string]string{"a/b_test.go": "//go:build never\n\npackage a\n\nimport \"testing\"\n\nfunc FuzzNever(f *testing.F) {}\n"}, nil, "does not list it"},
 		{"a fuzz target that fails", []string{"fuzz", "FUZZED=a"}, map[string]string{"a/a.go": "package a\n\n// Twice does not.\nfunc Twice(n int) int {\n\treturn 0\n}\n"}, nil, "FuzzTwice FAILED"},
+		{"the go command's own deadline", []string{"fuzz", "FUZZED=a"}, map[string]string{"bin/go": lateGo("    context deadline exceeded")}, nil, ""},
+		{"a deadline beside a failing input", []string{"fuzz", "FUZZED=a"}, map[string]string{"bin/go": lateGo("    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzTwice/1")}, nil, "FuzzTwice FAILED"},
+		{"a deadline of the target's own", []string{"fuzz", "FUZZED=a"}, map[string]string{"bin/go": lateGo("    --- FAIL: FuzzTwice (0.00s)\n        a_test.go:13: context deadline exceeded")}, nil, "FuzzTwice FAILED"},
 		{"tests that do not compile", []string{"fuzz", "FUZZED=a"}, map[string]string{"a/b_test.go": "package a\n\nvar x int = \"\"\n"}, nil, "do not compile"},
 	}
 	for _, tt := range tests {
