@@ -154,13 +154,15 @@ func TestFacts_OverfullSetsGoIntoOneCell(t *testing.T) {
 }
 
 func TestFacts_CombinationsAreBounded(t *testing.T) {
-	g := compile(t, node("list"), node("d", output("list", "a", "entries.*.path", "b", "other.*.path"), on("list")))
+	g := compile(t, node("list"), node("d", output("list", "a", "entries.*.size", "b", "other.*.path"),
+		output("list", "a", "entries.*.path", "b", "other.*.path"), on("list")))
 	out := listing(300)
 	out["other"] = out["entries"]
 	facts, err := g.Facts("list", nil, out)
 	require.NoError(t, err)
 	require.Equal(t, []string{"list"}, facts.Keys)
-	require.Equal(t, []string{"list@output:entries.*.path,output:other.*.path"}, facts.Dropped)
+	require.Equal(t, []string{"list@output:entries.*.path,output:other.*.path", "list@output:entries.*.size,output:other.*.path"},
+		facts.Dropped, "sorted, whatever the order of the declaration")
 }
 
 // Whatever two arrays hold: what is joined behind one * are exactly the elements.
