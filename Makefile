@@ -5,7 +5,8 @@ SHELL := bash
 
 # Tools are pinned here and run by version, so that none of them enters go.mod.
 STATICCHECK  = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
-DELTALINT    = go run ./internal/lint/cmd/deltalint
+# Our own analyzers: built from this repository unless a binary is given.
+DELTALINT    =
 
 # How long each fuzz target runs, and how long all of them together may. FUZZED lists the packages that must have one.
 FUZZTIME   ?= 10s
@@ -76,7 +77,9 @@ lint-vet: ## go vet, heavy tests included
 
 .PHONY: lint-own
 lint-own: ## no zero and no named mo.Result: its zero value is Ok
-	$(DELTALINT) -tags heavy ./...
+	@tool="$(DELTALINT)"; \
+	[ -n "$$tool" ] || { tool="$$PWD/bin/deltalint"; go build -o "$$tool" ./internal/lint/cmd/deltalint; }; \
+	go vet -tags heavy -vettool="$$tool" ./...
 
 .PHONY: lint-static
 lint-static: ## staticcheck, heavy tests included

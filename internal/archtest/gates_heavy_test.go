@@ -95,6 +95,7 @@ func TestGatesCanFail(t *testing.T) {
 		{"vet", []string{"lint-vet"}, map[string]string{"a/b.go": "package a\n\nimport \"fmt\"\n\nvar _ = fmt.Sprintf(\"%d\", \"x\")\n"}, nil, "wrong type"},
 		{"vet sees heavy tests", []string{"lint-vet"}, map[string]string{"a/b_test.go": "//go:build heavy\n\npackage a\n\nimport \"fmt\"\n\nvar _ = fmt.Sprintf(\"%d\", \"x\")\n"}, nil, "wrong type"},
 		{"a named result", []string{"lint-own", lint}, merged(mo, "a/b.go", "package a\n\nimport \"github.com/samber/mo\"\n\n// F is.\nfunc F() (r mo.Result[int]) { return }\n"), nil, "named mo.Result"},
+		{"a zero result in a heavy test", []string{"lint-own", lint}, merged(mo, "a/b_test.go", "//go:build heavy\n\npackage a\n\nimport \"github.com/samber/mo\"\n\nvar r mo.Result[int]\n"), nil, "declared without a value"},
 		{"staticcheck", []string{"lint-static"}, map[string]string{"a/b.go": "package a\n\nfunc unused() {}\n"}, nil, "U1000"},
 		{"untidy", []string{"lint-modules"}, mo, nil, "samber/mo"},
 		{"a failing test", []string{"test"}, map[string]string{"a/b_test.go": "package a\n\nimport \"testing\"\n\nfunc TestNo(t *testing.T) { t.Fatal(\"no\") }\n"}, nil, "TestNo"},

@@ -1,12 +1,13 @@
-// Command deltalint runs this repository's own vet analyzers over the packages it is given:
+// Command deltalint holds this repository's own vet analyzers, for go vet to run:
 //
-//	go run ./internal/lint/cmd/deltalint ./...
+//	go build -o bin/deltalint ./internal/lint/cmd/deltalint
+//	go vet -vettool=bin/deltalint ./...
 package main
 
 import (
-	"golang.org/x/tools/go/analysis/multichecker"
+	"golang.org/x/tools/go/analysis/unitchecker"
 
 	"github.com/seed-ab2cfece/delta-agents/internal/lint/zeroresult"
 )
 
-func main() { multichecker.Main(zeroresult.Analyzer) }
+func main() { unitchecker.Main(zeroresult.Analyzer) }
