@@ -50,8 +50,6 @@ func (s *state) currencyFor(estimate, observed action.Cost) string {
 		return observed.Currency
 	case estimate.Money > 0:
 		return estimate.Currency
-	case s == nil:
-		return ""
 	}
 	return s.currency
 }
@@ -103,14 +101,13 @@ type Innovation struct {
 // An Ok never raises the published probability and an Err never lowers it, although a change in the same step may widen
 // the belief and move its mean; what is not published stays in the belief and shows with the next outcome.
 func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovation, error) {
-	s, _, err := m.lookup(b, d)
+	next, err := m.lookup(b, d)
 	if err != nil {
 		return b, Innovation{}, err
 	}
 	if err := o.check(d); err != nil {
 		return b, Innovation{}, err
 	}
-	next := s
 	in := m.learn(&next, o.Err)
 	m.learnCost(&next, d, o.Cost)
 	b.shared = m.learnTrust(b.shared, o.Err)
@@ -130,19 +127,19 @@ func (o Observation) check(d Declaration) error {
 }
 
 // lookup returns the state of an action under its declaration, that of the prior where it was never observed.
-func (m *Model) lookup(b Belief, d Declaration) (state, bool, error) {
+func (m *Model) lookup(b Belief, d Declaration) (state, error) {
 	if err := d.check(); err != nil {
-		return state{}, false, err
+		return state{}, err
 	}
 	if s, ok := b.actions.get(d.Name); ok {
-		return m.redeclared(*s, d.Risk), true, nil
+		return m.redeclared(*s, d.Risk), nil
 	}
 	return state{
 		name:      d.Name,
 		declared:  uint8(d.Risk),
 		dev:       gauss{0, m.cfg.PriorVariance},
 		published: declared(d.Risk),
-	}, false, nil
+	}, nil
 }
 
 // redeclared returns s under another declared level: the deviation stays, what was published does not.

@@ -195,8 +195,12 @@ type Observation struct {
 
 // Effective returns the risk that a gate compares with its threshold: the highest of the declared level, the estimated
 // score and what a per-argument rule says (0 where none applies). It is never below what was declared nor below what was
-// observed. A gate compares it as it is, unrounded.
+// observed. A gate compares it as it is, unrounded. A score that is not a number counts as the highest level, because
+// no comparison with it would stop anything.
 func Effective(declared int, score float64, rule int) float64 {
+	if math.IsNaN(score) {
+		score = maxRisk
+	}
 	return math.Max(math.Max(float64(declared), float64(rule)), score)
 }
 

@@ -16,7 +16,7 @@ type Estimate struct {
 // Risk returns the estimate for the action d; of one never observed, what was declared. A declaration that Update would
 // refuse is estimated as certain to fail: whoever gates on it stops.
 func (m *Model) Risk(b Belief, d Declaration) Estimate {
-	s, _, err := m.lookup(b, d)
+	s, err := m.lookup(b, d)
 	if err != nil {
 		return Estimate{P: 1, Lo: 0, Hi: 1, Score: maxRisk}
 	}

@@ -108,7 +108,7 @@ func (g gauss) mode(err bool) (at, variance float64) {
 		p := sigma(at)
 		step := clamp(((y-p)-(at-g.mean)/g.variance)/(p*(1-p)+1/g.variance), -3, 3)
 		at += step
-		if math.Abs(step) < 1e-9 {
+		if math.Abs(step) < 1e-5 { // squared by the step that was just taken; the quadrature needs no better centre
 			break
 		}
 	}

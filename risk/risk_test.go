@@ -53,6 +53,7 @@ func TestEvidenceMovesTheEstimateBothWays(t *testing.T) {
 	assert.EqualValues(t, 50, good.N)
 	assert.Equal(t, 3.0, risk.Effective(3, good.Score, 0), "the declared level is a floor on the gate")
 	assert.Equal(t, 5.0, risk.Effective(3, good.Score, 5), "and a rule raises it")
+	assert.Equal(t, 5.0, risk.Effective(3, math.NaN(), 0))
 }
 
 func TestAChangeIsFoundAndSaid(t *testing.T) {
