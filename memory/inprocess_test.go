@@ -23,3 +23,7 @@ func open(tb testing.TB) memorytest.Instance {
 }
 
 func TestInProcess(t *testing.T) { memorytest.Run(t, open) }
+
+func TestInProcessRandom(t *testing.T) { memorytest.Random(t, open(t), 2000, 1) }
+
+func TestInProcessWorkload(t *testing.T) { memorytest.Workload(t, open(t), memorytest.Load{}) }

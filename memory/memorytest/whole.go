@@ -150,6 +150,7 @@ func wholeRefusal(e *env) {
 	e.must(in(txn.Task, "cell", put("x")), in(txn.Agent, "n", add(3)), in(txn.Record, "token", set("s", "v", 0)),
 		in(txn.Task, "all", put("y")), in(txn.Task, "all", add(4)), in(txn.Task, "hidden", put("z")),
 		txn.Clause{Op: txn.Pend, Val: "o"})
+	e.must(in(txn.Agent, "n", put("a cell of the counter's name")))
 	e.apply(begin("t", "i"))
 	t := &txn.Txn{Agent: "a", Task: "t", Phase: txn.Settle, Intent: "i", Fence: 1, Owner: "A", Clauses: []txn.Clause{
 		in(txn.Task, "cell", expect(9)), in(txn.Agent, "n", count(0, 0, 1)), in(txn.Record, "token", have("other", 0)),
@@ -162,6 +163,7 @@ func wholeRefusal(e *env) {
 	assert.Equal(e, map[string]txn.Cell{"cell": {Ver: 1, Val: "x"}, "all": {Ver: 1, Val: "y"}}, f.Task.Cells, "what the clauses name, and nothing else")
 	assert.Equal(e, map[string]int64{"all": 4}, f.Task.Counters)
 	assert.Equal(e, map[string]int64{"n": 3}, f.Agent.Counters)
+	assert.Empty(e, f.Agent.Cells)
 	assert.Equal(e, "s", f.Record.Tokens["token"].State)
 	assert.Equal(e, []txn.Pending{{Seq: 1, Val: "o"}}, f.Pending)
 	assert.Equal(e, f.Pending, r.Pending)
