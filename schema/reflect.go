@@ -305,6 +305,7 @@ func (r *reflection) tree(t reflect.Type) (any, error) {
 // invopop reflects one type, in which recursive ones below it are references. DoNotReference alone would never end on
 // those, and without it the tags of a field whose type has a definition would be dropped.
 func (r *reflection) invopop(t reflect.Type) (any, error) {
+	whole := t
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -330,7 +331,7 @@ func (r *reflection) invopop(t reflect.Type) (any, error) {
 	if m, ok := tree.(map[string]any); ok {
 		delete(m, "$schema")
 	}
-	return r.finish(t, tree, true), nil
+	return r.finish(whole, tree, true), nil
 }
 
 // finish walks the type and its schema together: references that have tags beside them are wrapped, secrets marked, and

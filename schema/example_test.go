@@ -1,0 +1,84 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/seed-ab2cfece/delta-agents/schema"
+)
+
+type ProcessOrder struct {
+	OrderID string `json:"orderId" jsonschema:"pattern=^ORD-[0-9]+$"`
+	Amount  int64  `json:"amount" jsonschema:"minimum=1"`
+	Card    string `json:"card,omitempty" delta:"secret"`
+}
+
+// A schema of a Go type refuses what the type cannot hold and what its tags forbid, and says where.
+func ExampleReflect() {
+	s, err := schema.Reflect(reflect.TypeFor[ProcessOrder]())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	doc, _ := s.Check([]byte(`{"orderId": "ORD-42", "amount": 1.2e3}`))
+	fmt.Println(doc.Text())
+	for _, in := range []string{
+		`{"orderId": "ORD-42", "amount": 0}`,
+		`{"orderId": "ORD-42", "amonut": 1}`,
+		`{"orderId": "ORD-42", "OrderID": "ORD-43", "amount": 1}`,
+		`{"orderId": "ORD-42", "amount": 1, "amount": 2}`,
+	} {
+		_, failure := s.Check([]byte(in))
+		fmt.Println(failure)
+	}
+	fmt.Println(s.Secrets())
+	// Output:
+	// {"amount":1200,"orderId":"ORD-42"}
+	// INPUT_INVALID: /amount want at least 1
+	// INPUT_INVALID: /amount is required; /amonut is not a known property, did you mean "amount"?
+	// INPUT_MALFORMED: /OrderID differs only in case from the property "orderId"
+	// INPUT_MALFORMED: duplicate member name "amount" at byte 35
+	// [card]
+}
+
+// The canonical form is equal exactly where the values are.
+func ExampleCanonical() {
+	for _, in := range []string{`{"b": 1.50, "a": 1e3}`, `9007199254740993`, `1e1000001`} {
+		doc, failure := schema.Canonical([]byte(in), schema.DefaultLimit)
+		if failure != nil {
+			fmt.Println(failure)
+			continue
+		}
+		fmt.Println(doc.Text())
+	}
+	// Output:
+	// {"a":1000,"b":1.5}
+	// 9007199254740993
+	// INPUT_MALFORMED: number is too large for a 64-bit float at byte 0
+}
+
+// A declared schema may hold only what is enforced.
+func ExampleDeclared() {
+	_, err := schema.Declared([]byte(`{"type": "object", "requird": ["id"], "properties": {"id": {"$ref": "https://example.com/id"}}}`))
+	fmt.Println(err)
+	// Output:
+	// schema at #/properties/id/$ref: reference "https://example.com/id" is not local; want "#/…", nothing is fetched
+	// schema at #/requird: unknown keyword "requird", did you mean "required"?
+}
+
+// What a planner is shown names the values that satisfy.
+func ExampleNarrow() {
+	s, err := schema.Declared([]byte(`{"type": "object", "properties": {"orderId": {"type": "string"}}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := schema.Narrow(s, []schema.Allowed{{
+		Fields: []string{"orderId"},
+		Tuples: [][]json.RawMessage{{json.RawMessage(`"ORD-2"`)}, {json.RawMessage(`"ORD-1"`)}},
+	}})
+	fmt.Println(string(text), err)
+	// Output:
+	// {"properties":{"orderId":{"enum":["ORD-1","ORD-2"],"type":"string"}},"required":["orderId"],"type":"object"} <nil>
+}

@@ -1,0 +1,89 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+)
+
+func TestForeignIsChecked(t *testing.T) {
+	s, err := Foreign([]byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"https://example.com/tool","type":"object",
+		"properties":{"path":{"type":"string"},"wait":{"format":"duration"},"n":{"const":9007199254740993},
+			"key":{"$ref":"#/$defs/key","description":"beside"},"pair":{"prefixItems":[{"type":"string"}],"items":false}},
+		"required":["path"],"dependentRequired":{"wait":["n"]},"unevaluatedProperties":false,"x-vendor":true,
+		"$defs":{"key":{"type":"string","writeOnly":true}}}`))
+	require.NoError(t, err)
+	require.NoError(t, s.IsObject())
+	assert.Equal(t, []string{"key"}, s.Secrets())
+	for in, field := range map[string]string{
+		`{}`: "", `{"path":1}`: "/path", `{"path":"a","wait":"soon","n":9007199254740993}`: "/wait", `{"path":"a","wait":"P1D"}`: "",
+		`{"path":"a","n":9007199254740992}`: "/n", `{"path":"a","key":1}`: "/key", `{"path":"a","pair":["x",1]}`: "/pair/1", `{"path":"a","other":1}`: "/other",
+	} {
+		_, f := s.Check([]byte(in))
+		if assert.NotNil(t, f, in) {
+			assert.Equal(t, action.InputInvalid, f.Code)
+			assert.Equal(t, field, f.Details[action.DetailField], f.Message)
+		}
+	}
+	_, f := s.Check([]byte(`{"path":"a","Path":"b"}`))
+	require.NotNil(t, f)
+	assert.Equal(t, action.InputMalformed, f.Code)
+	_, f = s.Check([]byte(`{"path":"a","wait":"P1D","n":9007199254740993,"key":"k","pair":["x"]}`))
+	assert.Nil(t, f)
+}
+
+func TestForeignIsLinted(t *testing.T) {
+	laughs := `{"$ref":"#/$defs/d0","$defs":{`
+	for i := range 30 {
+		laughs += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	laughs += `"d30":{}}}`
+	for _, c := range []struct{ name, schema, want string }{
+		{"not JSON", `{`, "not acceptable JSON"},
+		{"not a schema", `1`, "want an object"},
+		{"too large", `"` + strings.Repeat("x", 2<<20) + `"`, "longer than the limit"},
+		{"too deep", strings.Repeat(`{"not":`, 65) + `{}` + strings.Repeat(`}`, 65), "deeper than 64"},
+		{"remote", `{"properties":{"a":{"$ref":"http://example.com/s"}}}`, "not local"},
+		{"file", `{"$ref":"file:///etc/passwd"}`, "not local"},
+		{"anchor", `{"$ref":"#a","$defs":{"a":{"$anchor":"a"}}}`, "not local"},
+		{"itself", `{"$ref":"#"}`, "cyclic"},
+		{"ancestor", `{"properties":{"next":{"$ref":"#"}}}`, "cyclic"},
+		{"ring", `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"items":{"$ref":"#/$defs/a"}}}}`, "cyclic"},
+		{"dangling", `{"$ref":"#/$defs/x"}`, "no schema at #/$defs/x"},
+		{"dynamic", `{"$dynamicRef":"#x"}`, "not supported"},
+		{"nested $id", `{"properties":{"a":{"$id":"http://x/","$ref":"#/$defs/a"}}}`, "$id below the root"},
+		{"laughs", laughs, "stands for more than"},
+		{"dialect", `{"$schema":"http://example.com/schema"}`, "unknown dialect"},
+		{"invalid", `{"type":"strin"}`, "schema"},
+		{"lookahead", `{"pattern":"(?=a)"}`, "schema"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			start := time.Now()
+			_, err := Foreign([]byte(c.schema))
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), c.want)
+			assert.Less(t, time.Since(start), 2*time.Second)
+		})
+	}
+	t.Run("names are no keywords", func(t *testing.T) {
+		_, err := Foreign([]byte(`{"properties":{"$ref":{"type":"string"},"enum":{"type":"string"},"id":{"$ref":"#/$defs/$id"}},
+			"enum":[{"$ref":"http://x"}],"$defs":{"$id":{"const":{"$ref":"#"}}}}`))
+		require.NoError(t, err)
+	})
+}
+
+func TestForeignCheckIsBounded(t *testing.T) {
+	s, err := Foreign([]byte(`{"items":{"type":"string"},"uniqueItems":true}`))
+	require.NoError(t, err)
+	start := time.Now()
+	_, f := s.Check([]byte("[" + strings.Repeat("1,", 200_000) + "1]"))
+	require.NotNil(t, f)
+	assert.Less(t, len(f.Message), 10_000)
+	assert.Less(t, time.Since(start), 5*time.Second)
+}
