@@ -11,7 +11,7 @@ import (
 
 const (
 	maxFaults = 20        // faults listed of one document
-	maxSteps  = 5_000_000 // schemas applied to values of one document
+	maxSteps  = 5_000_000 // schemas applied to values of one document, some twenty for each value of a full one
 )
 
 // fault is one reason why a document does not satisfy a schema.
@@ -33,7 +33,11 @@ type checker struct {
 	faults []fault
 	more   int
 	steps  int
+	limit  int // of steps
 }
+
+// muted reports whether the next fault will not be shown, so that nobody needs to word it.
+func (c *checker) muted() bool { return c.quiet > 0 || len(c.faults) >= maxFaults }
 
 func (c *checker) fail(format string, args ...any) bool {
 	switch {
@@ -64,8 +68,8 @@ func (c *checker) tries(n *node, v any) bool {
 
 func (c *checker) check(n *node, v any) bool {
 	c.steps++
-	if c.steps > maxSteps {
-		if c.steps == maxSteps+1 {
+	if c.steps > c.limit {
+		if c.steps == c.limit+1 {
 			c.faults = append(c.faults, fault{placeOf(c.path), "takes too many steps to check; use a smaller input"})
 		}
 		return false
@@ -77,11 +81,14 @@ func (c *checker) check(n *node, v any) bool {
 		return false
 	}
 	if !n.types.accepts(v) {
+		if c.muted() {
+			return c.fail("")
+		}
 		return c.fail("want %s, got %s", strings.Join(n.types.list(), " or "), typeOf(v).list()[0])
 	}
 	ok := true
 	if n.enum != nil && !n.enum[canonicalText(v)] {
-		ok = c.fail("%s", notAllowed(n.enumTexts))
+		ok = c.fail("%s", c.notAllowed(n.enumTexts))
 	}
 	switch v := v.(type) {
 	case string:
@@ -96,8 +103,10 @@ func (c *checker) check(n *node, v any) bool {
 	return c.branches(n, v) && ok
 }
 
-func notAllowed(enum []string) string {
+func (c *checker) notAllowed(enum []string) string {
 	switch {
+	case c.muted():
+		return ""
 	case len(enum) == 0:
 		return "no value is allowed here"
 	case len(enum) == 1:
@@ -233,13 +242,13 @@ func (c *checker) object(n *node, m map[string]any) bool {
 }
 
 func (c *checker) at(n *node, name string, v any) bool {
-	c.push(step{name: &name})
+	c.push(step{name: name, named: true})
 	defer c.pop()
 	return c.check(n, v)
 }
 
 func (c *checker) memberFail(name, format string, args ...any) bool {
-	c.push(step{name: &name})
+	c.push(step{name: name, named: true})
 	defer c.pop()
 	return c.fail(format, args...)
 }
@@ -261,12 +270,15 @@ func (c *checker) member(n *node, name string, v any) bool {
 	case known || n.additional == nil:
 		return ok
 	case n.additional.never:
-		return c.memberFail(name, "%s", unknownMember(n.names, name))
+		return c.memberFail(name, "%s", c.unknownMember(n.names, name))
 	}
 	return c.at(n.additional, name, v) && ok
 }
 
-func unknownMember(known []string, name string) string {
+func (c *checker) unknownMember(known []string, name string) string {
+	if c.muted() {
+		return ""
+	}
 	if hint := didYouMean(name, known); hint != "" {
 		return "is not a known property" + hint
 	}

@@ -91,18 +91,19 @@ type parser struct {
 	path []step
 }
 
-// step is one level of the place that is being read: a member name, or an index where name is nil.
+// step is one level of the place that is being read: a member name or an index.
 type step struct {
-	name  *string
+	name  string
 	index int
+	named bool
 }
 
 func (p *parser) fault(offset int, text string) *edgeFault {
 	var b strings.Builder
 	for _, s := range p.path {
 		b.WriteByte('/')
-		if s.name != nil {
-			b.WriteString(pointerToken(*s.name))
+		if s.named {
+			b.WriteString(pointerToken(s.name))
 		} else {
 			b.WriteString(strconv.Itoa(s.index))
 		}
@@ -224,8 +225,7 @@ func (p *parser) object() (any, *edgeFault) {
 		return nil, fault
 	}
 	here := len(p.path) - 1
-	none := ""
-	p.path[here].name = &none
+	p.path[here].named = true
 	members := map[string]any{}
 	if p.peek() == '}' {
 		p.leave()
@@ -258,7 +258,7 @@ func (p *parser) member(members map[string]any, here int) *edgeFault {
 	if fault != nil {
 		return fault
 	}
-	p.path[here].name = &name
+	p.path[here].name = name
 	if _, dup := members[name]; dup {
 		return p.fault(start, "duplicate member name "+quote(name))
 	}

@@ -14,6 +14,7 @@ import (
 type own struct {
 	root   *node
 	second *gojson
+	limit  int // of the first judge's steps
 }
 
 // maxSecond bounds the documents that are put to the second judge, by the steps that the first took: gojsonschema renders
@@ -29,7 +30,7 @@ func newOwn(tree any) (*own, error) {
 	if !mayWiden(root) {
 		second = nil
 	}
-	return &own{root: root, second: second}, nil
+	return &own{root: root, second: second, limit: maxSteps}, nil
 }
 
 // mayWiden reports whether the schema without its uniqueItems holds of every document that the schema holds of, which is
@@ -79,7 +80,7 @@ func (n *node) children() (widening, turning []*node) {
 
 func (j *own) judge(tree any) (faults []fault) {
 	defer recoverFault(&faults)
-	var c checker
+	c := checker{limit: j.limit}
 	ok := c.check(j.root, tree)
 	switch {
 	case c.more > 0:

@@ -20,6 +20,10 @@ func (p *parser) number() (json.Number, *edgeFault) {
 		return "", p.fault(start, "number is longer than "+strconv.Itoa(MaxNumber)+" characters")
 	}
 	token := string(p.in[start:end])
+	if isPlain(token) {
+		p.at = end
+		return json.Number(token), nil
+	}
 	d, ok := splitNumber(token)
 	if !ok {
 		return "", p.fault(start, "malformed number")
@@ -35,6 +39,13 @@ func (p *parser) number() (json.Number, *edgeFault) {
 	}
 	p.at = end
 	return json.Number(d.text()), nil
+}
+
+// isPlain reports whether a token is an integer literal in canonical form.
+func isPlain(token string) bool {
+	digits := strings.TrimPrefix(token, "-")
+	whole, rest := takeDigits(digits)
+	return whole != "" && rest == "" && (whole[0] != '0' || token == "0")
 }
 
 func numeric(c byte) bool {

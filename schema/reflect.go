@@ -80,7 +80,6 @@ var (
 	numberType      = reflect.TypeFor[json.Number]()
 	ipType          = reflect.TypeFor[net.IP]()
 	urlType         = reflect.TypeFor[url.URL]()
-	bytesType       = reflect.TypeFor[[]byte]()
 	schemaType      = reflect.TypeFor[interface{ JSONSchema() *jsonschema.Schema }]()
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 	marshalerType   = reflect.TypeFor[json.Marshaler]()

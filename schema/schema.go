@@ -176,7 +176,7 @@ func (w *caseWalk) found(here []*node, v any, ordered bool) bool {
 	switch v := v.(type) {
 	case []any:
 		for i, e := range v {
-			if w.below(step{index: i}, element(here, i), e, ordered) {
+			if nested(e) && w.below(step{index: i}, element(here, i), e, ordered) {
 				return true
 			}
 		}
@@ -198,12 +198,15 @@ func (w *caseWalk) found(here []*node, v any, ordered bool) bool {
 	return false
 }
 
-func (w *caseWalk) below(s step, here []*node, v any, ordered bool) bool {
+func nested(v any) bool {
 	switch v.(type) {
 	case []any, map[string]any:
-	default:
-		return false
+		return true
 	}
+	return false
+}
+
+func (w *caseWalk) below(s step, here []*node, v any, ordered bool) bool {
 	w.path = append(w.path, s)
 	found := w.found(here, v, ordered)
 	w.path = w.path[:len(w.path)-1]
@@ -212,10 +215,10 @@ func (w *caseWalk) below(s step, here []*node, v any, ordered bool) bool {
 
 func (w *caseWalk) member(here []*node, name string, v any, ordered bool) bool {
 	if meant := meantName(here, name); meant != "" {
-		w.fault = fault{placeOf(append(w.path, step{name: &name})), "differs only in case from the property " + quote(meant)}
+		w.fault = fault{placeOf(append(w.path, step{name: name, named: true})), "differs only in case from the property " + quote(meant)}
 		return true
 	}
-	return w.below(step{name: &name}, member(here, name), v, ordered)
+	return nested(v) && w.below(step{name: name, named: true}, member(here, name), v, ordered)
 }
 
 // meantName returns the known property that name is a case variant of, or "".
