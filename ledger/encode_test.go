@@ -44,7 +44,7 @@ func anEvent(t *rapid.T) ledger.Event {
 		Agent: text().Draw(t, "agent"), Task: text().Draw(t, "task"), Intent: text().Draw(t, "intent"), Action: text().Draw(t, "action"),
 		Fence: rapid.Int64().Draw(t, "fence"), Attempt: rapid.IntRange(0, 3).Draw(t, "attempt"), Code: action.OK, Failure: failure(t),
 		Reserved: cost(t), Charged: cost(t), Overrun: rapid.Bool().Draw(t, "overrun"),
-		Facts: rapid.SliceOfN(text(), 0, 3).Draw(t, "facts"), Claimed: rapid.SliceOfN(text(), 0, 2).Draw(t, "claimed"),
+		Facts: rapid.SliceOfN(text(), 0, 3).Draw(t, "facts"), Claimed: claims().Draw(t, "claimed"),
 		Reason: text().Draw(t, "reason"), Input: raw().Draw(t, "input"), Output: raw().Draw(t, "output"), State: raw().Draw(t, "state"),
 		Provenance: action.Provenance{Goal: text().Draw(t, "goal")}, FromSeq: amount().Draw(t, "from"), Text: text().Draw(t, "text"),
 	}
@@ -82,7 +82,7 @@ func TestEncodeKeepsEveryField(t *testing.T) {
 		Version: "2", Digest: "d", Fence: 1, Owner: "w", Attempt: 2, Code: action.Failed,
 		Failure:  action.Fail(action.Failed, "card <declined> & returned").With(action.DetailReason, "no funds"),
 		Reserved: action.Cost{Tokens: 5}, Charged: action.Cost{Tokens: 7, Money: 1, Currency: "EUR"}, Overrun: true,
-		Facts: []string{"f"}, Bulk: map[string][]string{"b": {"2"}, "a": {"1"}}, Claimed: []string{"k"}, Returned: true,
+		Facts: []string{"f"}, Bulk: map[string][]string{"b": {"2"}, "a": {"1"}}, Claimed: []ledger.Claim{{Key: "k", From: "held", To: "claimed:i"}}, Returned: true,
 		Approval: "ap", ApprovalState: "consumed", Identity: "ann", Reason: "r", Expires: 9,
 		Risk: &ledger.RiskShown{Declared: 3, Score: 2.5, Effective: 3, P: 0.125, Lo: 0.1, Hi: 0.2, N: 4, Rule: "large amount"}, Policy: &ledger.PolicyShown{Version: "p1", Reason: "granted"},
 		Waived: []*action.Failure{action.Fail(action.Denied, "x")},
@@ -173,4 +173,10 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%q was read, and written as %q, %v", text, again, err)
 		}
 	})
+}
+
+func claims() *rapid.Generator[[]ledger.Claim] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ledger.Claim {
+		return ledger.Claim{Key: text().Draw(t, "key"), From: text().Draw(t, "from"), To: text().Draw(t, "to")}
+	}), 0, 2)
 }

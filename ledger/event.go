@@ -42,12 +42,13 @@ type Event struct {
 	// What it gave and took.
 	Facts    []string            `json:"facts,omitempty"`    // tokens written
 	Bulk     map[string][]string `json:"bulk,omitempty"`     // facts too many for tokens: cell → values
-	Claimed  []string            `json:"claimed,omitempty"`  // consumable tokens taken
+	Claimed  []Claim             `json:"claimed,omitempty"`  // consumable tokens taken
 	Returned bool                `json:"returned,omitempty"` // what had been taken was given back
 
 	// Who decided, on what grounds.
 	Approval      string            `json:"approval,omitempty"`       // its id
-	ApprovalState string            `json:"approval_state,omitempty"` // after the event
+	ApprovalFrom  string            `json:"approval_from,omitempty"`  // its mark before the event
+	ApprovalState string            `json:"approval_state,omitempty"` // its mark after the event; "" where the event does not move it
 	Identity      string            `json:"identity,omitempty"`       // the person
 	Reason        string            `json:"reason,omitempty"`         // in the words of whoever decided
 	Expires       int64             `json:"expires,omitempty"`        // store time, µs
@@ -62,12 +63,20 @@ type Event struct {
 	State      json.RawMessage   `json:"state,omitempty"` // configuration of the task
 
 	// What was learned.
+	Learned  *Observed  `json:"learned,omitempty"`  // what this attempt teaches; the store gives it its Seq
 	FromSeq  int64      `json:"from_seq,omitempty"` // first pending outcome folded
 	ToSeq    int64      `json:"to_seq,omitempty"`   // last pending outcome folded
 	Outcomes []Observed `json:"outcomes,omitempty"`
 	Changes  []Change   `json:"changes,omitempty"`
 
 	Text string `json:"text,omitempty"`
+}
+
+// Claim is a consumable token that an intent took: the state it was in, and the one that names its holder.
+type Claim struct {
+	Key  string `json:"key"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to"`
 }
 
 // RiskShown is the risk of a call as the gate saw it and as a person was shown it.
@@ -91,8 +100,9 @@ type PolicyShown struct {
 
 // Observed is one outcome that beliefs learn from.
 type Observed struct {
-	Seq       int64       `json:"seq"` // among the agent's outcomes
+	Seq       int64       `json:"seq,omitempty"` // among the agent's outcomes; not set before the store assigned it
 	Action    string      `json:"action"`
+	Declared  int         `json:"declared,omitempty"` // declared risk, for workers that do not hold the action
 	Err       bool        `json:"err,omitempty"`
 	Violation bool        `json:"violation,omitempty"` // a refusal of something the planner could have known
 	Cost      action.Cost `json:"cost,omitzero"`

@@ -208,3 +208,14 @@ func (s *Set) All(yield func(string) bool) {
 
 // Names returns the legal actions in declaration order, freshness not considered.
 func (s *Set) Names() []string { return slices.Collect(iter.Seq[string](s.All)) }
+
+// Use notes that a fact was used up, whether a token or the bulk cell of its field set held it.
+func (s *Set) Use(key string) {
+	if id, value, ok := s.locate(key); ok {
+		s.change(id, func(h *holding) {
+			delete(h.tokens, value)
+			delete(h.bulk, value)
+			h.remove(value)
+		})
+	}
+}

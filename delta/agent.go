@@ -1,0 +1,214 @@
+package delta
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+)
+
+// AgentBuilder declares an agent: a named role and the actions it may ever be offered. It is a value; methods return
+// changed copies.
+type AgentBuilder struct {
+	name, role string
+	actions    []Definition
+	granted    []string
+	others     []string
+}
+
+// NewAgent declares an agent without any action.
+func NewAgent(name string) AgentBuilder { return AgentBuilder{name: name} }
+
+// Role describes the agent to its planner.
+func (b AgentBuilder) Role(text string) AgentBuilder {
+	b.role = text
+	return b
+}
+
+// Grant adds actions that may be offered to the agent and that it is permitted to call.
+func (b AgentBuilder) Grant(ds ...Definition) AgentBuilder {
+	b = b.Actions(ds...)
+	for _, d := range ds {
+		if !isNil(d) {
+			b.granted = append(slices.Clip(b.granted), d.Name())
+		}
+	}
+	return b
+}
+
+// Actions adds actions that may be offered to the agent but are permitted only by a policy. Deny is the default.
+func (b AgentBuilder) Actions(ds ...Definition) AgentBuilder {
+	b.actions = append(slices.Clip(b.actions), ds...)
+	return b
+}
+
+// Agent is a compiled agent. It is immutable.
+type Agent struct {
+	name, role string
+	defs       map[string]*declaration
+	compiled   *engine.Agent
+	currency   string
+}
+
+// Name returns the agent's name.
+func (a *Agent) Name() string { return a.name }
+
+// Role returns what the agent is for.
+func (a *Agent) Role() string { return a.role }
+
+// Actions returns the names of the agent's actions in the order of their declaration.
+func (a *Agent) Actions() []string { return a.compiled.Graph.Names() }
+
+// String lists the agent's actions.
+func (a *Agent) String() string {
+	return fmt.Sprintf("agent %s: %s", a.name, strings.Join(a.Actions(), ", "))
+}
+
+// MustBuild is Build for declarations in package variables: it panics on a fault.
+func (b AgentBuilder) MustBuild() *Agent {
+	a, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// Build checks what the actions refer to and compiles them; it returns every fault: names that collide or could be taken
+// for each other, prerequisites that are unknown, form a cycle or are not held, bindings whose sides do not fit, costs in
+// several currencies.
+func (b AgentBuilder) Build() (*Agent, error) {
+	a := &Agent{name: b.name, role: b.role, defs: map[string]*declaration{}}
+	var faults []error
+	if err := action.CheckName(b.name); err != nil {
+		faults = append(faults, err)
+	}
+	order, more := b.collect(a)
+	faults = append(faults, more...)
+	faults = append(faults, a.checkCurrency(order)...)
+	graph, err := statespace.Compile(nodes(a.defs, order))
+	if err != nil {
+		faults = append(faults, err)
+	}
+	faults = append(faults, a.checkBindings(order)...)
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("agent %q: %w", b.name, errors.Join(faults...))
+	}
+	a.compiled = &engine.Agent{
+		Name: a.name, Actions: map[string]*engine.Action{}, Graph: graph,
+		Grants: policy.NewGrants(map[string][]string{a.name: b.granted}),
+	}
+	for name, d := range a.defs {
+		a.compiled.Actions[name] = d.compiled
+	}
+	return a, nil
+}
+
+// collect registers the actions. The same action may be named twice (granted and listed); two actions of one name are a
+// fault, and so are two names that read alike.
+func (b AgentBuilder) collect(a *Agent) (order []string, faults []error) {
+	skeletons := map[string]string{}
+	for _, def := range b.actions {
+		if isNil(def) {
+			faults = append(faults, errors.New("action is nil"))
+			continue
+		}
+		d := def.definition()
+		switch known := a.defs[d.name]; {
+		case known == d:
+			continue
+		case known != nil:
+			faults = append(faults, fmt.Errorf("two actions are named %q: rename one, a call must not reach the wrong one", d.name))
+			continue
+		}
+		skeleton := action.Skeleton(d.name)
+		if other, taken := skeletons[skeleton]; taken {
+			faults = append(faults, fmt.Errorf("actions %q and %q could be taken for each other: rename one", other, d.name))
+		}
+		skeletons[skeleton] = d.name
+		a.defs[d.name] = d
+		order = append(order, d.name)
+	}
+	return order, faults
+}
+
+// checkCurrency finds the one currency of the agent's actions: a budget counts money in one.
+func (a *Agent) checkCurrency(order []string) (faults []error) {
+	from := ""
+	for _, name := range order {
+		d := a.defs[name]
+		for _, c := range []string{d.estimate.Currency, d.maximum.Currency} {
+			switch {
+			case c == "" || c == a.currency:
+			case a.currency == "":
+				a.currency, from = c, name
+			default:
+				faults = append(faults, fmt.Errorf("%w: %q costs %s, %q costs %s", action.ErrCurrency, from, a.currency, name, c))
+			}
+		}
+	}
+	return faults
+}
+
+func nodes(defs map[string]*declaration, order []string) []statespace.Node {
+	out := make([]statespace.Node, 0, len(order))
+	for _, name := range order {
+		d := defs[name]
+		n := statespace.Node{Name: name, Cost: d.estimate, Fetches: d.fetches}
+		if d.in != nil {
+			n.Secret = append(n.Secret, d.in.Secrets()...)
+		}
+		if d.out != nil {
+			n.Secret = append(n.Secret, d.out.Secrets()...)
+		}
+		for _, p := range d.needs {
+			n.Needs = append(n.Needs, statespace.Need{Action: p.name, Bind: p.binds, Consumed: p.consumed, Within: p.within})
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// checkBindings checks the prerequisite's side of every binding: the field exists there and has the same type.
+func (a *Agent) checkBindings(order []string) (faults []error) {
+	for _, name := range order {
+		for _, p := range a.defs[name].needs {
+			other := a.defs[p.name]
+			if other == nil {
+				continue // said by the graph
+			}
+			for _, b := range p.binds {
+				if err := fits(a.defs[name], other, b); err != nil {
+					faults = append(faults, fmt.Errorf("action %q needs %s: %w", name, p.name, err))
+				}
+			}
+		}
+	}
+	return faults
+}
+
+func fits(mine, theirs *declaration, b statespace.Bind) error {
+	side, what := theirs.in, "input"
+	if b.Output {
+		side, what = theirs.out, "output"
+	}
+	if side == nil { // a raw action says nothing about its output: the value decides
+		return nil
+	}
+	have, err := side.Kind(b.Theirs)
+	if err != nil {
+		return fmt.Errorf("its %s: %w", what, err)
+	}
+	want, err := mine.in.Kind(b.Mine)
+	if err != nil {
+		return nil // said by the action's own Build
+	}
+	if !want.Comparable(have) {
+		return fmt.Errorf("bound field %q is %v here and %q is %v in its %s", b.Mine, want, b.Theirs, have, what)
+	}
+	return nil
+}

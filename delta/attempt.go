@@ -1,0 +1,156 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+)
+
+// attempt runs the function once, in a goroutine of its own so that it can be abandoned, and says how that ended.
+func (f *flight) attempt(n int) engine.End {
+	limit := f.def.timeout
+	if limit == 0 {
+		limit = f.t.engine.cfg.Timeout
+	}
+	ctx, cancel := context.WithTimeoutCause(f.ctx, limit, errTimeout)
+	defer cancel()
+	c := newContext(ctx, f, n)
+	started := time.Now()
+	back := f.launch(c)
+	r, came := await(ctx, back)
+	if !came || ctx.Err() != nil && cancelled(context.Cause(ctx)) {
+		return f.gaveUp(ctx, c, back, r, came, started)
+	}
+	return f.verdict(r, c.used(time.Since(started)))
+}
+
+// launch starts the function. Exactly one value comes back, also from a panic and from a function that ends its goroutine.
+func (f *flight) launch(c *Context) chan crash {
+	back := make(chan crash, 1)
+	go func() {
+		var r crash
+		defer func() {
+			if !r.done {
+				r.panicked = recover()
+				if r.panicked == nil {
+					r.err = errors.New("the function ended its goroutine")
+				}
+			}
+			back <- r
+		}()
+		r.returned = f.def.run(c, f.in)
+	}()
+	return back
+}
+
+// crash is what came back from a function, a panic included.
+type crash struct {
+	returned
+	panicked any
+}
+
+// await waits for the function or for the end of its context; a result that is there already counts.
+func await(ctx context.Context, back <-chan crash) (crash, bool) {
+	select {
+	case r := <-back:
+		return r, true
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-back:
+		return r, true
+	default:
+		return crash{}, false
+	}
+}
+
+// cancelled tells a call that was stopped from one that ran out of its own time.
+func cancelled(cause error) bool { return !errors.Is(cause, errTimeout) }
+
+// gaveUp ends an attempt whose context ended first. The function gets a grace period to return; after that it is
+// abandoned, counted, and what it returns is LATE.
+func (f *flight) gaveUp(ctx context.Context, c *Context, back <-chan crash, r crash, came bool, started time.Time) engine.End {
+	cause := context.Cause(ctx)
+	if !came {
+		grace := time.NewTimer(f.t.engine.cfg.Grace)
+		select {
+		case r = <-back:
+			came = true
+		case <-grace.C:
+			f.abandon(c, back, started)
+		}
+		grace.Stop()
+	}
+	said := ""
+	switch {
+	case !came:
+		said = "the function ignores its context and was abandoned"
+	case r.done && r.err == nil:
+		said = "the function returned Ok"
+	}
+	return f.stopped(cause, c.used(time.Since(started)), said)
+}
+
+// stopped is the end of an attempt that was told to stop.
+func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End {
+	code, why := action.Interrupted, fmt.Sprintf("the call was stopped while it ran: %v", cause)
+	if !cancelled(cause) {
+		code, why = action.Timeout, "the call took too long and was given up"
+	}
+	fail := engine.Interrupt(f.def.compiled, code, why).Because(cause).With(action.DetailReason, said)
+	return engine.End{Code: fail.Code, Failure: fail, Cost: cost, At: f.now()}
+}
+
+// abandon counts a function that still runs, and records what it returns when it does.
+func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
+	e := f.t.engine
+	e.abandoned.Add(1)
+	go func() {
+		r := <-back
+		<-f.settled
+		e.abandoned.Add(-1)
+		end := f.verdict(r, c.used(time.Since(started)))
+		f.mu.Lock()
+		x := f.run.Late(end, f.end.Code, engine.Beyond(end.Cost, f.charged))
+		f.mu.Unlock()
+		if reply, err := e.apply(context.Background(), x); err != nil || !reply.OK {
+			e.cfg.Log.Warn("late result not recorded", "action", f.def.name, "task", f.t.ID(), "intent", f.run.Begun.Intent, "code", end.Code, "error", err)
+		}
+	}()
+}
+
+// verdict is gates 11 and 12: only a function that completed with an explicit Ok and a valid output succeeded.
+func (f *flight) verdict(r crash, cost action.Cost) engine.End {
+	end := engine.End{Cost: cost, At: f.now()}
+	switch {
+	case r.panicked != nil:
+		end.Failure = action.Fail(action.Panicked, "action %q panicked", f.def.name).With(action.DetailReason, "panic: "+short(fmt.Sprint(r.panicked)))
+	case !r.done:
+		end.Failure = action.Fail(action.Panicked, "action %q ended without a result", f.def.name).Because(r.err)
+	case action.IsUnknown(r.err):
+		end.Failure = action.Fail(action.StartedUnknown, "it is not known whether the call took effect: %s", short(r.err.Error())).Because(r.err)
+	case r.err != nil:
+		end.Failure = action.Fail(action.Failed, "%s", short(r.err.Error())).Because(r.err)
+	default:
+		end.Output, end.Failure = f.def.checkOutput(r.output)
+	}
+	end.Code = action.OK
+	if end.Failure != nil {
+		end.Code = end.Failure.Code
+	}
+	return end
+}
+
+// maxMessage bounds how much of an error's text is recorded and shown.
+const maxMessage = 2000
+
+func short(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return s[:maxMessage] + "…"
+}

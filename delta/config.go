@@ -1,0 +1,122 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+)
+
+// Config configures an engine. Its zero value runs on a volatile in-process store with the defaults named here.
+type Config struct {
+	// Store holds all state; nil: an in-process store that is gone with the engine.
+	Store memory.Store
+	// Policy permits or forbids beside the grants of the agents; nil: grants alone decide.
+	Policy policy.Policy
+	// Authenticator tells who decides approvals; nil: nobody can.
+	Authenticator Authenticator
+	// Hooks run around every action, outside the action's own.
+	Hooks hooks.Hooks
+	// Risk tunes the estimator; nobody should need to.
+	Risk risk.Config
+	// Observe decides and records everything but refuses nothing of gates 4 to 8: a first step in front of existing
+	// tools.
+	Observe bool
+
+	// Lease is how long a worker owns a running call before others may take it over; it is kept alive while the
+	// function runs. Default 30 s, at least 100 ms.
+	Lease time.Duration
+	// Timeout bounds an attempt of actions that declare none. Default 1 minute.
+	Timeout time.Duration
+	// Grace is how long a function may take to return once it was told to stop, before it is abandoned. Default 1 s.
+	Grace time.Duration
+	// StoreTimeout bounds every access to the store that must happen whatever the caller's context does. Default 10 s.
+	StoreTimeout time.Duration
+	// ApprovalTTL is how long a request for approval waits where the goal does not say. Default 1 h.
+	ApprovalTTL time.Duration
+	// Poll is how often DoWait and Work look for what other processes did. Default 1 s.
+	Poll time.Duration
+	// Workers bounds the calls that Work runs at a time. Default 4.
+	Workers int
+	// MaxAbandoned bounds the functions that ignored their context and still run; from then on nothing starts.
+	// Default 64.
+	MaxAbandoned int
+
+	// Now is the worker's clock, ID a source of unique ids of at most 26 letters and digits; nil: time.Now, crypto/rand.
+	Now func() time.Time
+	ID  func() string
+	// Log receives what cannot be returned to anybody: failed housekeeping, failed hooks. Nil: nothing is logged.
+	Log *slog.Logger
+}
+
+// Authenticator tells who somebody is from a credential that its transport vouches for.
+type Authenticator interface {
+	// Authenticate returns the name of the person or service behind the credential, or an error.
+	Authenticate(ctx context.Context, credential any) (name string, err error)
+}
+
+// AuthenticatorFunc makes an Authenticator of a function.
+type AuthenticatorFunc func(ctx context.Context, credential any) (string, error)
+
+// Authenticate calls f.
+func (f AuthenticatorFunc) Authenticate(ctx context.Context, credential any) (string, error) {
+	return f(ctx, credential)
+}
+
+// WithDefaults returns the configuration with every default filled in.
+func (c Config) WithDefaults() Config {
+	set(&c.Lease, 30*time.Second)
+	set(&c.Timeout, time.Minute)
+	set(&c.Grace, time.Second)
+	set(&c.StoreTimeout, 10*time.Second)
+	set(&c.ApprovalTTL, time.Hour)
+	set(&c.Poll, time.Second)
+	set(&c.Workers, 4)
+	set(&c.MaxAbandoned, 64)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.ID == nil {
+		c.ID = newID
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (c Config) validate() error {
+	var faults []error
+	for _, d := range []struct {
+		name string
+		have time.Duration
+		min  time.Duration
+	}{
+		{"Lease", c.Lease, 100 * time.Millisecond}, {"Timeout", c.Timeout, time.Microsecond}, {"Grace", c.Grace, time.Microsecond},
+		{"StoreTimeout", c.StoreTimeout, time.Millisecond}, {"ApprovalTTL", c.ApprovalTTL, time.Millisecond}, {"Poll", c.Poll, time.Millisecond},
+	} {
+		if d.have < d.min {
+			faults = append(faults, fmt.Errorf("config %s is %v, want at least %v", d.name, d.have, d.min))
+		}
+	}
+	if c.Workers < 1 {
+		faults = append(faults, fmt.Errorf("config Workers is %d, want at least 1", c.Workers))
+	}
+	if c.MaxAbandoned < 1 {
+		faults = append(faults, fmt.Errorf("config MaxAbandoned is %d, want at least 1", c.MaxAbandoned))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,121 @@
+package delta
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/memory"
+)
+
+// Context is what an action function is given: the call's context, who it is, and what it may do besides its effect. It
+// ends with the call's timeout, the task, and the engine. It is safe for concurrent use; after the call has ended it only
+// refuses.
+type Context struct {
+	context.Context
+	flight  *flight
+	attempt int
+	budget  budget.Snapshot
+
+	mu    sync.Mutex
+	spent action.Cost
+	over  bool
+}
+
+func newContext(ctx context.Context, f *flight, attempt int) *Context {
+	t := f.t
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	c := &Context{Context: ctx, flight: f, attempt: attempt}
+	if v, err := t.look(t.snapshot(nil)); err == nil {
+		c.budget = v.Account().Snapshot()
+	}
+	return c
+}
+
+// TaskID returns the id of the task.
+func (c *Context) TaskID() string { return c.flight.t.ID() }
+
+// ExecutionID returns the id of the intent: one for all attempts of the call.
+func (c *Context) ExecutionID() string { return c.flight.run.Begun.Intent }
+
+// CallID returns the id that the caller gave the call, or "".
+func (c *Context) CallID() string { return c.flight.run.Begun.Call }
+
+// AgentName returns the name of the agent that proposed the call.
+func (c *Context) AgentName() string { return c.flight.t.agent.name }
+
+// Goal returns the text of the task's goal.
+func (c *Context) Goal() string { return c.flight.view.Task.Goal }
+
+// Provenance relates the call to the reasoning behind it: the planner's words, recorded and not trusted.
+func (c *Context) Provenance() action.Provenance { return c.flight.run.Begun.Provenance }
+
+// Attempt returns the number of the attempt, 1 for the first.
+func (c *Context) Attempt() int { return c.attempt }
+
+// IdempotencyKey returns the key that the action declared for this input, the same for all attempts; "" where it declared
+// none.
+func (c *Context) IdempotencyKey() string { return c.flight.key }
+
+// Budget returns what the task had spent and had left, axis by axis, when the attempt started. The call's own reservation
+// counts as reserved.
+func (c *Context) Budget() budget.Snapshot { return c.budget }
+
+// Spend reports what the function has used: tokens, bytes, money. Duration and calls are measured. It is refused, and
+// nothing counted, where the cost is negative, out of range or in another currency than the task's budget.
+func (c *Context) Spend(cost action.Cost) error {
+	if cost.Duration != 0 || cost.Calls != 0 {
+		return fmt.Errorf("spend: duration and calls are measured, report the other axes only")
+	}
+	if err := cost.Check(); err != nil {
+		return fmt.Errorf("spend: %w", err)
+	}
+	if cost.Money > 0 && cost.Currency != c.budget.Limit.Currency {
+		return fmt.Errorf("spend: %w: used %s, the task counts in %q", action.ErrCurrency, cost.Currency, c.budget.Limit.Currency)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return fmt.Errorf("spend: the call has ended")
+	}
+	sum, err := c.spent.Add(cost)
+	if err != nil {
+		return fmt.Errorf("spend: %w", err)
+	}
+	c.spent = sum
+	return nil
+}
+
+// used is the cost of the attempt so far.
+func (c *Context) used(d time.Duration) action.Cost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cost := c.spent
+	cost.Duration = max(d, 0)
+	cost.Calls = 1
+	return cost
+}
+
+// Remember adds a note to the agent's memory, for later calls and tasks of the agent.
+func (c *Context) Remember(content, kind string) error {
+	if err := c.Err(); err != nil {
+		return context.Cause(c)
+	}
+	b := &c.flight.run.Begun
+	return c.flight.t.engine.store.Remember(c, b.Agent, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
+}
+
+// recallLimit is how many notes Recall returns.
+const recallLimit = 10
+
+// Recall returns the agent's notes most relevant to the query, best first; an empty query returns the newest.
+func (c *Context) Recall(query string) ([]memory.Note, error) {
+	if err := c.Err(); err != nil {
+		return nil, context.Cause(c)
+	}
+	return c.flight.t.engine.store.Recall(c, c.flight.t.agent.name, query, recallLimit)
+}

@@ -1,0 +1,358 @@
+package delta
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/samber/mo"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/schema"
+)
+
+// Func is an action function. It returns an explicit Ok or Err: a panic, a timeout, a cancellation or an output that
+// breaks its contract is never an Ok. Where it cannot tell whether its effect happened it returns an error made by
+// [action.Unknown]. The input has passed the strict edge and the schema.
+type Func[In, Out any] func(ctx *Context, in In) mo.Result[Out]
+
+// Lift makes a Func of the usual Go form: a nil error is Ok.
+func Lift[In, Out any](f func(ctx *Context, in In) (Out, error)) Func[In, Out] {
+	return func(ctx *Context, in In) mo.Result[Out] {
+		out, err := f(ctx, in)
+		if err != nil {
+			return mo.Err[Out](err)
+		}
+		return mo.Ok(out)
+	}
+}
+
+// Builder declares an action. It is a value: every method returns a changed copy, so that a forked builder shares nothing
+// with its origin. Faults are collected and returned by Build, all at once.
+type Builder[In, Out any] struct{ d declaration }
+
+// declaration is an action as declared, with its user code.
+type declaration struct {
+	name, version, description string
+	risk                       int
+	rules                      []rule
+	tags                       []string
+	estimate                   action.Cost
+	maximum                    action.Limit
+	effect                     action.Effect
+	needs                      []Pre
+	approve                    bool
+	untilTrust                 float64
+	timeout                    time.Duration
+	retries                    int
+	key                        func(action.Input) (string, error)
+	hooks                      []hooks.Hooks
+	fetches                    bool
+	context                    []string
+
+	in, out       *schema.Schema
+	run           func(*Context, action.Input) returned
+	faults        []error
+	compiled      *engine.Action
+	unlimitedTime bool
+}
+
+// rule is a per-argument risk: it may raise, never lower.
+type rule struct {
+	name  string
+	level int
+	holds func(action.Input) bool
+}
+
+// returned is what an action function gave back. The zero value means that it never returned.
+type returned struct {
+	done   bool
+	output any
+	err    error
+}
+
+// Define declares an action whose input schema comes from the struct In and its tags, and whose outputs are checked
+// against Out. It has risk 3, version "1" and is assumed irreversible until it says otherwise.
+func Define[In, Out any](name string, f Func[In, Out]) Builder[In, Out] {
+	b := Builder[In, Out]{newDeclaration(name)}
+	if f == nil {
+		b.d.fault("function is nil")
+		return b
+	}
+	b.d.run = func(ctx *Context, raw action.Input) returned {
+		var in In
+		if err := decodeInput(raw, &in); err != nil {
+			return returned{done: true, err: err}
+		}
+		return answer(f(ctx, in))
+	}
+	var err error
+	if b.d.in, err = schema.Reflect(reflect.TypeFor[In]()); err != nil {
+		b.d.fault("input: %w", err)
+	} else if b.d.in.IsObject() != nil {
+		b.d.fault("input: %s does not describe an object; use a struct", reflect.TypeFor[In]())
+	}
+	if b.d.out, err = schema.ReflectOutput(reflect.TypeFor[Out]()); err != nil {
+		b.d.fault("output: %w", err)
+	}
+	return b
+}
+
+// DefineRaw declares an action by a JSON schema: for imported tools, and for inputs that no Go type describes. A keyword
+// that validation would ignore is a fault.
+func DefineRaw(name string, inputSchema []byte, f func(*Context, action.Input) mo.Result[action.Output]) Builder[action.Input, action.Output] {
+	b := Builder[action.Input, action.Output]{newDeclaration(name)}
+	if f == nil {
+		b.d.fault("function is nil")
+		return b
+	}
+	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, in)) }
+	var err error
+	if b.d.in, err = schema.Declared(inputSchema); err != nil {
+		b.d.fault("input: %w", err)
+	} else if err := b.d.in.IsObject(); err != nil {
+		b.d.fault("input: %w", err)
+	}
+	return b
+}
+
+func newDeclaration(name string) declaration {
+	return declaration{name: name, version: "1", risk: 3, effect: action.Irreversible}
+}
+
+// answer unpacks a result. Err(nil) is an Err: mo hands out a nil error for it, which must not pass for Ok.
+func answer[Out any](r mo.Result[Out]) returned {
+	if r.IsOk() {
+		return returned{done: true, output: r.MustGet()}
+	}
+	err := r.Error()
+	if err == nil {
+		err = errors.New("the function returned Err without an error")
+	}
+	return returned{done: true, err: err}
+}
+
+// decodeInput decodes a checked input into the Go type of an action.
+func decodeInput[In any](raw action.Input, in *In) error {
+	if p, ok := any(in).(*action.Input); ok {
+		*p = raw
+		return nil
+	}
+	return raw.Decode(in)
+}
+
+func (d *declaration) fault(format string, args ...any) {
+	d.faults = append(slices.Clip(d.faults), fmt.Errorf(format, args...))
+}
+
+// Describe says what the action does: the planner reads it.
+func (b Builder[In, Out]) Describe(text string) Builder[In, Out] {
+	b.d.description = text
+	return b
+}
+
+// Version names the release of the action. Approvals and parked calls are bound to it.
+func (b Builder[In, Out]) Version(v string) Builder[In, Out] {
+	b.d.version = v
+	return b
+}
+
+// Risk declares how likely the action is to fail or do harm, from 1 (about 2 %) to 5 (about half). It is a floor on the
+// gate and a prior for the estimate.
+func (b Builder[In, Out]) Risk(level int) Builder[In, Out] {
+	b.d.risk = level
+	return b
+}
+
+// RiskWhen raises the risk of calls for which holds is true. It never lowers it. A panic counts as 5.
+func (b Builder[In, Out]) RiskWhen(name string, holds func(In) bool, level int) Builder[In, Out] {
+	if holds == nil {
+		b.d.fault("risk rule %q: condition is nil", name)
+		return b
+	}
+	r := rule{name: name, level: level, holds: func(raw action.Input) bool {
+		var in In
+		if decodeInput(raw, &in) != nil {
+			return true
+		}
+		return holds(in)
+	}}
+	b.d.rules = append(slices.Clip(b.d.rules), r)
+	return b
+}
+
+// Tags names groups of actions that tend to fail together.
+func (b Builder[In, Out]) Tags(tags ...string) Builder[In, Out] {
+	b.d.tags = append(slices.Clip(b.d.tags), tags...)
+	return b
+}
+
+// Cost declares what a call is expected to use. It is reserved before the call until five calls have shown what it is.
+func (b Builder[In, Out]) Cost(c action.Cost) Builder[In, Out] {
+	b.d.estimate = c
+	return b
+}
+
+// MaxCost bounds what is reserved for a call.
+func (b Builder[In, Out]) MaxCost(l action.Limit) Builder[In, Out] {
+	b.d.maximum = l
+	return b
+}
+
+// Effect declares the side-effect class.
+func (b Builder[In, Out]) Effect(e action.Effect) Builder[In, Out] {
+	b.d.effect = e
+	return b
+}
+
+// Needs declares prerequisites: actions that must have succeeded in the task before, bound to fields of the input where a
+// Pre says so.
+func (b Builder[In, Out]) Needs(ps ...Prereq) Builder[In, Out] {
+	for _, p := range ps {
+		if isNil(p) {
+			b.d.fault("needs: prerequisite is nil")
+			continue
+		}
+		b.d.needs = append(slices.Clip(b.d.needs), p.prerequisite())
+	}
+	return b
+}
+
+func isNil(p any) bool {
+	v := reflect.ValueOf(p)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// ApprovalOption changes when RequireApproval asks.
+type ApprovalOption func(*declaration)
+
+// UntilTrust waives the action's own demand for an approval once the agent's trust has reached t (0 to 1) and the action
+// has succeeded five times. It waives nothing that the task's threshold demands.
+func UntilTrust(t float64) ApprovalOption {
+	return func(d *declaration) {
+		if !(t > 0 && t <= 1) {
+			d.fault("approval until trust %v: want more than 0, at most 1", t)
+			return
+		}
+		d.untilTrust = t
+	}
+}
+
+// RequireApproval asks a person before every call, whatever its risk.
+func (b Builder[In, Out]) RequireApproval(opts ...ApprovalOption) Builder[In, Out] {
+	b.d.approve = true
+	for _, o := range opts {
+		o(&b.d)
+	}
+	return b
+}
+
+// Timeout bounds one attempt. A function that ignores its context is abandoned then.
+func (b Builder[In, Out]) Timeout(t time.Duration) Builder[In, Out] {
+	b.d.timeout = t
+	if t <= 0 {
+		b.d.fault("timeout is %v, want more than 0", t)
+	}
+	return b
+}
+
+// Retry allows up to n more attempts after a failed one. It needs an effect that may be repeated, or an idempotency key.
+func (b Builder[In, Out]) Retry(n int) Builder[In, Out] {
+	b.d.retries = n
+	return b
+}
+
+// IdempotencyKey declares that the effect happens once per key however often it is attempted. The function finds the key
+// in its context and passes it on.
+func (b Builder[In, Out]) IdempotencyKey(key func(In) string) Builder[In, Out] {
+	if key == nil {
+		b.d.fault("idempotency key: function is nil")
+		return b
+	}
+	b.d.key = func(raw action.Input) (string, error) {
+		var in In
+		if err := decodeInput(raw, &in); err != nil {
+			return "", err
+		}
+		return key(in), nil
+	}
+	return b
+}
+
+// Hooks adds hooks: before, after an Ok, and on any other executed end. They observe.
+func (b Builder[In, Out]) Hooks(h hooks.Hooks) Builder[In, Out] {
+	b.d.hooks = append(slices.Clip(b.d.hooks), h)
+	return b
+}
+
+// Fetches declares that the action finds out what is not known yet: a path does not guess what lies beyond it.
+func (b Builder[In, Out]) Fetches() Builder[In, Out] {
+	b.d.fetches = true
+	return b
+}
+
+// Context names what the task must bring along, see [Goal]; without it the call is refused.
+func (b Builder[In, Out]) Context(names ...string) Builder[In, Out] {
+	b.d.context = append(slices.Clip(b.d.context), names...)
+	return b
+}
+
+// Build validates the whole declaration and returns the action, or every fault.
+func (b Builder[In, Out]) Build() (*Action[In, Out], error) {
+	d := b.d
+	d.check()
+	if len(d.faults) > 0 {
+		return nil, fmt.Errorf("action %q: %w", d.name, errors.Join(d.faults...))
+	}
+	d.compiled = d.compile()
+	return &Action[In, Out]{&d}, nil
+}
+
+// MustBuild is Build for declarations in package variables: it panics on a fault.
+func (b Builder[In, Out]) MustBuild() *Action[In, Out] {
+	a, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func (d *declaration) compile() *engine.Action {
+	return &engine.Action{
+		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
+		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
+		UntilTrust: d.untilTrust, Context: d.context,
+	}
+}
+
+// Action is a declared action. It is immutable and may belong to many agents.
+type Action[In, Out any] struct{ d *declaration }
+
+// Name returns the action's name.
+func (a *Action[In, Out]) Name() string { return a.d.name }
+
+// Schema returns the input schema.
+func (a *Action[In, Out]) Schema() json.RawMessage { return a.d.in.JSON() }
+
+// String describes the action in a line.
+func (a *Action[In, Out]) String() string {
+	return fmt.Sprintf("%s v%s (risk %d, effect %s): %s", a.d.name, a.d.version, a.d.risk, a.d.effect, a.d.description)
+}
+
+// Definition is any *Action; an agent is made of them.
+type Definition interface {
+	Name() string
+	definition() *declaration
+}
+
+func (a *Action[In, Out]) definition() *declaration {
+	if a == nil {
+		return nil
+	}
+	return a.d
+}

@@ -1,0 +1,305 @@
+package delta
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/samber/mo"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/schema"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Call is one proposed call.
+type Call struct {
+	// ID is the caller's id of the call: the same id and input returns the recorded outcome, another input is refused.
+	// "" is a call of its own each time.
+	ID     string
+	Action string
+	Input  json.RawMessage
+	// Epoch is that of the offer the call was chosen from; a refusal then says what changed since. 0 is unknown.
+	Epoch      uint64
+	Provenance action.Provenance
+}
+
+// Why a call under way was told to stop.
+var (
+	errCancelled   = errors.New("the task was cancelled")
+	errTimeout     = errors.New("the action's timeout passed")
+	errSuperseded  = errors.New("the lease of the call was lost to another worker")
+	errInterrupted = errors.New("the engine is closing")
+)
+
+// Do passes one call through the gates and runs it. The result is Ok for everything that was decided: Outcome.OK tells
+// success, and every other outcome carries a Failure. It is Err only where nothing could be decided: a context that has
+// ended, a closed engine.
+//
+// Do never waits for a person: it returns APPROVAL_REQUIRED with the id of the approval. The parked call runs once when
+// it is approved: by [Engine.Work], by [Task.DoWait], or when the same call is made again.
+func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
+	if err := ctx.Err(); err != nil {
+		return mo.Err[action.Outcome](context.Cause(ctx))
+	}
+	if err := t.engine.enter(); err != nil {
+		return mo.Err[action.Outcome](err)
+	}
+	defer t.engine.inside.Done()
+	return mo.Ok(t.do(ctx, t.observe(c)))
+}
+
+// DoWait is Do that waits for a person where one is asked, until the request expires or ctx ends. When ctx ends first the
+// outcome is APPROVAL_REQUIRED: the call stays parked.
+func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
+	if err := ctx.Err(); err != nil {
+		return mo.Err[action.Outcome](context.Cause(ctx))
+	}
+	if err := t.engine.enter(); err != nil {
+		return mo.Err[action.Outcome](err)
+	}
+	defer t.engine.inside.Done()
+	seen := t.observe(c)
+	out := t.do(ctx, seen)
+	for out.Code == action.ApprovalRequired {
+		if !t.awaitApproval(ctx, out.Failure.Approval()) {
+			return mo.Ok(out)
+		}
+		seen.call.Intent.ID, seen.call.AskID = t.engine.cfg.ID(), t.askID()
+		out = t.do(ctx, seen)
+	}
+	return mo.Ok(out)
+}
+
+// Do makes a typed call in a task. Err is an *action.Failure for everything that was decided.
+func (a *Action[In, Out]) Do(ctx context.Context, t *Task, in In) mo.Result[Out] {
+	return a.call(ctx, t, in, t.Do)
+}
+
+// DoWait is Do that waits for a person, see [Task.DoWait].
+func (a *Action[In, Out]) DoWait(ctx context.Context, t *Task, in In) mo.Result[Out] {
+	return a.call(ctx, t, in, t.DoWait)
+}
+
+func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(context.Context, Call) mo.Result[action.Outcome]) mo.Result[Out] {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return mo.Err[Out](action.Fail(action.InputMalformed, "the input of %q cannot be written as JSON", a.d.name).Because(err))
+	}
+	o, err := do(ctx, Call{Action: a.d.name, Input: raw}).Get()
+	if err != nil {
+		return mo.Err[Out](err)
+	}
+	if !o.OK() {
+		return mo.Err[Out](o.Err())
+	}
+	var out Out
+	if err := decodeOutput(o.Output, &out); err != nil {
+		return mo.Err[Out](fmt.Errorf("action %q succeeded, but its recorded output does not fit its type: %w", a.d.name, err))
+	}
+	return mo.Ok(out)
+}
+
+// decodeOutput decodes a recorded output. Outputs of raw actions are the JSON itself.
+func decodeOutput[Out any](raw json.RawMessage, out *Out) error {
+	if p, ok := any(out).(*action.Output); ok {
+		*p = action.Output(raw)
+		return nil
+	}
+	return json.Unmarshal(raw, out)
+}
+
+// observed is a call with what was found out about it once, before any decision.
+type observed struct {
+	def  *declaration
+	call engine.Call
+}
+
+// observe evaluates what depends on the input alone: the strict edge, the schema, per-argument risk, the digest.
+func (t *Task) observe(c Call) *observed {
+	o := &observed{def: t.agent.defs[c.Action]}
+	o.call = engine.Call{
+		Intent: action.Intent{
+			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: c.Action, Epoch: c.Epoch, Provenance: c.Provenance,
+		},
+		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), AskID: t.askID(),
+	}
+	if o.def == nil {
+		return o
+	}
+	in := &o.call.Intent
+	in.Version = o.def.version
+	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
+		in.CallID = ""
+		return o
+	}
+	raw := c.Input
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	doc, f := o.def.in.Check(raw)
+	if f != nil {
+		o.call.Edge = f
+		return o
+	}
+	in.Input = doc
+	in.Digest = approval.Digest(in.Agent, in.Task, in.Action, in.Version, o.def.in.Hash(), doc.Text())
+	o.call.Rule, o.call.Named = o.def.risks(action.Input{Document: doc})
+	return o
+}
+
+// maxCallID bounds a call id: it is a key in the store.
+const maxCallID = 256
+
+func checkCallID(id string) *action.Failure {
+	if len(id) > maxCallID {
+		return action.Fail(action.InputMalformed, "the call id is %d bytes long, at most %d are allowed", len(id), maxCallID)
+	}
+	for _, r := range id {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return action.Fail(action.InputMalformed, "the call id contains a control character or invalid UTF-8")
+		}
+	}
+	return nil
+}
+
+func (t *Task) askID() string { return t.ID() + idSeparator + t.engine.cfg.ID() }
+
+// newOwner names one try at a call: two tries of one engine must not take each other's lease for their own.
+func (e *Engine) newOwner() string { return fmt.Sprintf("%s.%d", e.owner, e.seq.Add(1)) }
+
+// do decides, and runs what was permitted.
+func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
+	own := newSight()
+	if err := t.refresh(ctx, false); err != nil {
+		return t.refused(o, failedStore(err))
+	}
+	for round, lookups := 0, 0; round < rounds; {
+		d, view, err := t.decide(&o.call, own)
+		switch {
+		case err != nil:
+			return t.refused(o, failedStore(err))
+		case d.Lookup != "" && lookups < rounds:
+			lookups++
+			if err := t.readRecord(ctx, d.Lookup, own); err != nil {
+				return t.refused(o, failedStore(err))
+			}
+			continue
+		case d.Recorded != nil:
+			return *d.Recorded
+		case d.Txn == nil:
+			return t.refused(o, d.Refusal)
+		}
+		sent := time.Now()
+		reply, err := t.engine.apply(ctx, d.Txn)
+		if err != nil {
+			return t.refused(o, failedStore(err))
+		}
+		if !reply.OK {
+			round++
+			t.merge(d.Txn, reply, own)
+			if f := t.inTheWay(&d, reply, own); f != nil {
+				return t.refused(o, f)
+			}
+			continue
+		}
+		t.advance(d.Txn, reply, own)
+		t.engine.keeper.task(t.agent.name, t.local)
+		if d.Refusal != nil {
+			return t.answer(o, &d)
+		}
+		out, again := t.fly(ctx, o, &d, view, reply, sent)
+		if !again {
+			return out
+		}
+		o.call.Intent.ID, o.call.Owner = t.engine.cfg.ID(), t.engine.newOwner()
+		o.call.Intent.CallID = ""
+		round++
+	}
+	return t.refused(o, action.Fail(action.Stale, "the state changed %d times while this was decided; try again", rounds))
+}
+
+// inTheWay reports a lease that another worker holds on the intent of a refused begin: the parked call runs there.
+func (t *Task) inTheWay(d *engine.Decision, r txn.Reply, own *sight) *action.Failure {
+	if r.Failed >= 0 {
+		return nil
+	}
+	l := own.leases[d.Txn.Intent]
+	if l.Phase == txn.Begin {
+		return action.Fail(action.InFlight, "the approved call is running already").With(action.DetailIntent, d.Txn.Intent)
+	}
+	return nil
+}
+
+// answer is a refusal that was recorded.
+func (t *Task) answer(o *observed, d *engine.Decision) action.Outcome {
+	f := d.Refusal
+	if d.Ask != nil {
+		t.engine.nudge()
+	}
+	if o.call.Intent.Epoch != 0 {
+		f = f.With(action.DetailChanged, t.changedSince(o.call.Intent.Epoch))
+	}
+	return t.refused(o, f)
+}
+
+func (t *Task) refused(o *observed, f *action.Failure) action.Outcome {
+	t.noteLoop(o)
+	return action.Outcome{Intent: o.call.Intent.ID, Action: o.call.Intent.Action, Code: f.Code, Failure: f}
+}
+
+// noteLoop counts how often the same call was made without anything new coming of it.
+func (t *Task) noteLoop(o *observed) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	if t.view == nil {
+		return
+	}
+	key := o.call.Intent.Digest
+	if key == "" {
+		key = o.call.Intent.Action
+	}
+	facts := (&engine.View{Snap: t.snapshot(nil)}).Facts()
+	t.loop, t.repeats = t.loop.Push(key, facts)
+}
+
+// again builds the call of a recorded intent, from the event under which it was parked.
+func (t *Task) again(e ledger.Event) (*observed, error) {
+	o := t.observe(Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance})
+	switch {
+	case o.def == nil:
+		return nil, fmt.Errorf("intent %s: agent %q does not hold action %q here", e.Intent, t.agent.name, e.Action)
+	case o.def.version != e.Version:
+		return nil, fmt.Errorf("intent %s: action %q is version %q here, %q was asked for", e.Intent, e.Action, o.def.version, e.Version)
+	case o.call.Intent.Digest != e.Digest:
+		return nil, fmt.Errorf("intent %s: action %q has another schema here than was asked for", e.Intent, e.Action)
+	}
+	o.call.Intent.ID, o.call.Resume = e.Intent, true
+	return o, nil
+}
+
+// checkOutput passes what a function returned through the strict edge and its schema.
+func (d *declaration) checkOutput(v any) (doc action.Document, f *action.Failure) {
+	defer func() {
+		if p := recover(); p != nil {
+			f = action.Fail(action.OutputInvalid, "the output cannot be written as JSON: its MarshalJSON panicked")
+		}
+	}()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %v", err).Because(err)
+	}
+	if d.out != nil {
+		return d.out.CheckOutput(raw)
+	}
+	doc, f = schema.Canonical(raw, 0)
+	if f != nil {
+		return doc, action.Fail(action.OutputInvalid, "the output is not acceptable JSON: %s", f.Message)
+	}
+	return doc, nil
+}

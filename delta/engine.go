@@ -1,0 +1,228 @@
+package delta
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Engine governs calls: it decides, records, runs and learns. It is safe for concurrent use; several engines may share a
+// store.
+type Engine struct {
+	cfg       Config
+	rules     engine.Rules
+	store     memory.Store
+	ownsStore bool
+	owner     string // of leases: this engine
+	hooks     *hooks.Runner
+	keeper    *keeper
+
+	mu     sync.Mutex
+	agents map[string]*agentState
+	tasks  map[string]*Task         // running tasks opened here, by qualified id
+	waits  map[string]chan struct{} // closed when the approval of that id is decided here
+	wake   chan struct{}            // Work looks at its queues
+
+	closed    bool
+	draining  chan struct{}  // closed when Close was called
+	inside    sync.WaitGroup // calls and loops under way
+	stop      context.Context
+	halt      context.CancelCauseFunc
+	abandoned atomic.Int64
+	seq       atomic.Int64
+}
+
+// agentState is what this engine knows of an agent: shared by its tasks, under one lock.
+type agentState struct {
+	mu      sync.Mutex
+	agent   *Agent
+	space   txn.Space
+	pending []txn.Pending
+	gap     bool
+	now     int64     // store time, µs, as of
+	at      time.Time // this worker time
+}
+
+// New returns an engine. Close it.
+func New(cfg Config) (*Engine, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	model, err := risk.New(cfg.Risk)
+	if err != nil {
+		return nil, fmt.Errorf("config Risk: %w", err)
+	}
+	e := &Engine{
+		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe},
+		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
+		agents: map[string]*agentState{}, tasks: map[string]*Task{}, waits: map[string]chan struct{}{}, wake: make(chan struct{}, 1),
+		draining: make(chan struct{}),
+	}
+	if e.store == nil {
+		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
+	}
+	e.stop, e.halt = context.WithCancelCause(context.Background())
+	e.keeper = startKeeper(e)
+	return e, nil
+}
+
+// newID returns 80 random bits in base 32.
+func newID() string { return strings.ToLower(rand.Text()[:16]) }
+
+// ErrClosed is returned by an engine that is closed or closing.
+var ErrClosed = errors.New("engine is closed")
+
+// enter counts a call in; leave it with e.inside.Done. A closing engine takes no new ones.
+func (e *Engine) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.inside.Add(1)
+	return nil
+}
+
+// Register makes agents known, so that their tasks can be opened and worked on. Start does it by itself. An agent of the
+// same name that was built differently replaces the earlier one for tasks opened from then on.
+func (e *Engine) Register(agents ...*Agent) error {
+	for _, a := range agents {
+		if a == nil {
+			return errors.New("register: agent is nil")
+		}
+		e.state(a)
+	}
+	return nil
+}
+
+func (e *Engine) state(a *Agent) *agentState {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.agents[a.name]
+	if s == nil || s.agent != a {
+		s = &agentState{agent: a, space: txn.NewSpace(), gap: true}
+		e.agents[a.name] = s
+	}
+	return s
+}
+
+func (e *Engine) known() []*agentState {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := make([]*agentState, 0, len(e.agents))
+	for _, s := range e.agents {
+		out = append(out, s)
+	}
+	return out
+}
+
+// Close stops taking calls and waits for those under way to end. When ctx ends first, it tells them to stop, waits for
+// the grace period, and returns the context's error with what is left: nothing is lost, other workers take over what this
+// one cannot settle.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	close(e.draining)
+	e.mu.Unlock()
+	done := make(chan struct{})
+	go func() { e.inside.Wait(); close(done) }()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+		e.halt(errInterrupted)
+		<-done // every call ends: functions that ignore their context are abandoned after the grace period
+	}
+	e.halt(ErrClosed)
+	e.keeper.close()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
+	defer cancel()
+	err = errors.Join(err, e.hooks.Wait(last))
+	if e.ownsStore {
+		err = errors.Join(err, e.store.Close())
+	}
+	return err
+}
+
+// Abandoned returns how many functions ignored their context and still run.
+func (e *Engine) Abandoned() int { return int(e.abandoned.Load()) + int(e.hooks.Abandoned()) }
+
+// Trust is how far an agent may be trusted, and what it did to earn it.
+type Trust struct {
+	risk.Trust
+	Violations int64 // refusals of rules that the planner could have known
+}
+
+// Trust returns the trust of a registered agent, outcomes not yet folded included.
+func (e *Engine) Trust(ctx context.Context, agent string) (Trust, error) {
+	v, _, err := e.look(ctx, agent)
+	if err != nil {
+		return Trust{}, err
+	}
+	return Trust{e.rules.Model.Trust(v.Beliefs), v.Violations()}, nil
+}
+
+// ActionRisk is the risk of one action of an agent.
+type ActionRisk struct {
+	Action   string
+	Declared int
+	risk.Estimate
+	Effective float64
+}
+
+// Risks returns the risk of each of a registered agent's actions, in the order of declaration.
+func (e *Engine) Risks(ctx context.Context, agent string) ([]ActionRisk, error) {
+	v, a, err := e.look(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	var out []ActionRisk
+	for _, name := range a.Actions() {
+		d := a.compiled.Actions[name]
+		est := e.rules.Model.Risk(v.Beliefs, d.Declaration())
+		out = append(out, ActionRisk{name, d.Risk, est, risk.Effective(d.Risk, est.Score, 0)})
+	}
+	return out, nil
+}
+
+// look loads what is known of an agent apart from any task.
+func (e *Engine) look(ctx context.Context, agent string) (*engine.View, *Agent, error) {
+	e.mu.Lock()
+	s := e.agents[agent]
+	e.mu.Unlock()
+	if s == nil {
+		return nil, nil, fmt.Errorf("agent %q is not registered with this engine", agent)
+	}
+	snap, err := e.store.Load(ctx, agent, "", nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("load agent %q: %w", agent, err)
+	}
+	v, err := engine.Look(&e.rules, s.agent.compiled, snap, nil)
+	return v, s.agent, err
+}
+
+// clock returns the worker's time in µs.
+func (e *Engine) clock() int64 { return e.cfg.Now().UnixMicro() }
+
+// failedStore is the outcome of a call that could not be recorded: nothing ran.
+func failedStore(err error) *action.Failure {
+	return action.Fail(action.StoreUnavailable, "the call could not be recorded; nothing was run").Because(err)
+}

@@ -1,0 +1,370 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// flight is one execution: gates 10 to 13 of an intent that has begun. It holds the lease until it has settled.
+type flight struct {
+	t    *Task
+	def  *declaration
+	call *engine.Call
+	in   action.Input
+	key  string // idempotency key
+
+	ctx     context.Context // the caller's, ended also by the task, the lease and the engine
+	cancel  context.CancelCauseFunc
+	expires int64 // store time until which the approval covers the start, 0 for ever
+
+	mu      sync.Mutex // guards what the heartbeat shares
+	run     engine.Run
+	view    *engine.View
+	until   time.Time // worker time until which the lease is surely held
+	settled chan struct{}
+	end     engine.End // as written, once settled is closed
+	charged action.Cost
+}
+
+// fly runs what began. It reports again where the call was given back because its risk rose in the meantime.
+func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *engine.View, reply txn.Reply, sent time.Time) (out action.Outcome, again bool) {
+	f := t.flight(ctx, o, engine.Run{
+		Agent: t.agent.compiled, Begun: *d.Begun, Fence: 1, Owner: o.call.Owner, Input: o.call.Intent.Input.Tree(),
+	}, view, reply, sent)
+	f.expires = d.Expires
+	defer f.land()
+	rose, err := engine.RiskRose(&t.engine.rules, t.agent.compiled, view, &o.call, d, reply.Pending)
+	switch {
+	case err != nil:
+		return f.settle(f.notStarted("the beliefs of the agent cannot be read")), false
+	case rose:
+		f.settle(f.notStarted("the risk of the action rose while the call was decided"))
+		return action.Outcome{}, true
+	}
+	return f.fly(), false
+}
+
+// flight takes off: from here the lease is kept alive until land.
+func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *engine.View, reply txn.Reply, sent time.Time) *flight {
+	f := &flight{
+		t: t, def: o.def, call: &o.call, in: action.Input{Document: o.call.Intent.Input}, run: run, view: view,
+		until: sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond), settled: make(chan struct{}),
+	}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	stop := context.AfterFunc(t.engine.stop, func() { f.cancel(context.Cause(t.engine.stop)) })
+	done := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Add(1)
+	timer := time.AfterFunc(t.engine.cfg.Lease/3, func() {
+		defer beating.Done()
+		f.beat(done)
+	})
+	cancel := f.cancel
+	f.cancel = func(cause error) {
+		cancel(cause)
+		if cause != errLanded {
+			return
+		}
+		stop()
+		close(done)
+		if timer.Stop() {
+			beating.Done()
+		}
+		beating.Wait()
+	}
+	return f
+}
+
+// errLanded ends a flight's own context once nothing depends on it any more.
+var errLanded = errors.New("the call has ended")
+
+func (f *flight) land() {
+	f.t.state.mu.Lock()
+	delete(f.t.running, f.run.Begun.Intent)
+	f.t.state.mu.Unlock()
+	f.cancel(errLanded)
+}
+
+// board registers the flight with its task, so that cancelling reaches it; it fails where the task was cancelled already.
+func (f *flight) board() error {
+	t := f.t
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	if t.halted != nil {
+		return t.halted
+	}
+	if t.running == nil {
+		t.running = map[string]context.CancelCauseFunc{}
+	}
+	t.running[f.run.Begun.Intent] = f.cancel
+	return nil
+}
+
+// fly is gates 10 to 13.
+func (f *flight) fly() action.Outcome {
+	if err := f.board(); err != nil {
+		return f.settle(f.notStarted(err.Error()))
+	}
+	chain := hooks.Join(append([]hooks.Hooks{f.t.engine.cfg.Hooks}, f.def.hooks...)...)
+	if err := chain.Before(f.ctx, f.t.engine.hooks, f.sight(nil)); err != nil && f.ctx.Err() == nil {
+		return f.settle(engine.End{Code: action.HookFailed, At: f.now(), Failure: action.Fail(action.HookFailed, "a check before the call failed: %v", err).Because(err)})
+	}
+	if err := f.clear(); err != nil {
+		return f.settle(f.notStarted(err.Error()))
+	}
+	out := f.settle(f.attempts())
+	f.after(chain, out)
+	return out
+}
+
+// clear is the last look before the function starts.
+func (f *flight) clear() error {
+	if f.ctx.Err() != nil {
+		return context.Cause(f.ctx)
+	}
+	f.mu.Lock()
+	until := f.until
+	f.mu.Unlock()
+	if !time.Now().Before(until) {
+		return errors.New("the lease ran out before the call could start")
+	}
+	if f.expires > 0 {
+		f.t.state.mu.Lock()
+		now := f.t.now()
+		f.t.state.mu.Unlock()
+		if now >= f.expires {
+			return errors.New("the approval expired before the call could start")
+		}
+	}
+	if n := f.t.engine.Abandoned(); n >= f.t.engine.cfg.MaxAbandoned {
+		return fmt.Errorf("%d functions ignore their context and still run; nothing starts until some return", n)
+	}
+	var err error
+	f.key, err = f.def.idempotencyKey(f.in)
+	return err
+}
+
+func (f *flight) notStarted(why string) engine.End {
+	return engine.End{Code: action.NotStarted, At: f.now(), Failure: action.Fail(action.NotStarted, "the call was not started: %s", why)}
+}
+
+func (f *flight) now() int64 { return f.t.engine.clock() }
+
+// attempts runs the function, and again where that is declared and the effect may be repeated. Each further attempt is
+// written before it starts.
+func (f *flight) attempts() engine.End {
+	for n := 1; ; n++ {
+		end := f.attempt(n)
+		if n > f.def.retries || !f.mayRetry(end) {
+			return end
+		}
+		f.mu.Lock()
+		x, e := f.run.Attempt(f.view, end, f.t.engine.cfg.Lease.Microseconds())
+		f.mu.Unlock()
+		sent := time.Now()
+		reply, err := f.t.engine.apply(f.ctx, x)
+		if err != nil || !reply.OK { // cancelled, out of budget, superseded or not writable: this attempt was the last
+			return end
+		}
+		f.t.advance(x, reply, nil)
+		f.mu.Lock()
+		f.run.Attempted(e, end.Cost)
+		f.until = sent.Add(f.t.engine.cfg.Lease)
+		f.mu.Unlock()
+	}
+}
+
+func (f *flight) mayRetry(end engine.End) bool {
+	if f.ctx.Err() != nil || !f.def.compiled.Repeatable() {
+		return false
+	}
+	switch end.Code {
+	case action.Failed, action.Timeout, action.Panicked, action.OutputInvalid, action.StartedUnknown:
+		return true
+	}
+	return false
+}
+
+// sight is what hooks see.
+func (f *flight) sight(out *action.Outcome) action.View {
+	b := &f.run.Begun
+	return action.View{
+		Agent: b.Agent, Task: f.t.ID(), Intent: b.Intent, CallID: b.Call, Action: b.Action, Version: b.Version, Attempt: b.Attempt,
+		Input: []byte(f.in.Text()), Provenance: b.Provenance, Outcome: out,
+	}
+}
+
+// after runs the hooks of the end. They observe: their errors are recorded and change nothing.
+func (f *flight) after(chain hooks.Chain, out action.Outcome) {
+	ctx := context.WithoutCancel(f.ctx)
+	name, err := "after", error(nil)
+	switch {
+	case out.OK():
+		err = chain.After(ctx, f.t.engine.hooks, f.sight(&out))
+	case out.Code.Info().Executed != action.No:
+		name = "onError"
+		err = chain.OnError(ctx, f.t.engine.hooks, f.sight(&out))
+	}
+	if err == nil {
+		return
+	}
+	x := f.run.HookFailed(name, err, f.now())
+	if reply, werr := f.t.engine.apply(ctx, x); werr == nil && reply.OK {
+		f.t.advance(x, reply, nil)
+	}
+	f.t.engine.cfg.Log.Warn("hook failed", "hook", name, "action", f.def.name, "task", f.t.ID(), "intent", f.run.Begun.Intent, "error", err)
+}
+
+// settle writes the end. An Ok is pinned to the task as it was: a result that comes after a cancellation is no success.
+func (f *flight) settle(end engine.End) action.Outcome {
+	defer close(f.settled)
+	for range rounds {
+		x := f.settlement(end)
+		reply, err := f.t.engine.apply(f.ctx, x)
+		switch {
+		case err != nil:
+			f.end = engine.End{Code: action.StartedUnknown}
+			return f.unwritten(end, err)
+		case reply.OK:
+			f.t.advance(x, reply, nil)
+			f.t.engine.keeper.agent(f.t.agent.name)
+			f.t.engine.keeper.task(f.t.agent.name, f.t.local)
+			out := f.run.Outcome(end)
+			f.end, f.charged = end, out.Cost
+			f.t.noteLoop(&observed{def: f.def, call: *f.call})
+			return out
+		case reply.Failed < 0:
+			f.end = engine.End{Code: action.Late}
+			return f.superseded(end)
+		}
+		end = f.reconsider(end)
+	}
+	f.end = engine.End{Code: action.StartedUnknown}
+	return f.unwritten(end, errors.New("the task kept changing"))
+}
+
+func (f *flight) settlement(end engine.End) *txn.Txn {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x := f.run.Settle(end)
+	if end.Code == action.OK {
+		f.view.PinTask(x)
+	}
+	return x
+}
+
+// reconsider looks at why a settle was refused: the task changed. Where it was cancelled, what succeeded was interrupted.
+func (f *flight) reconsider(end engine.End) engine.End {
+	v, err := f.t.peek(context.WithoutCancel(f.ctx))
+	if err != nil {
+		return end // the next try to write says so
+	}
+	f.mu.Lock()
+	f.view = v
+	f.mu.Unlock()
+	if v.Task.Status == engine.Cancelled && end.Code == action.OK {
+		return f.stopped(errCancelled, end.Cost, "the function returned Ok")
+	}
+	return end
+}
+
+// unwritten is an end that could not be recorded. If the function ran, nobody may assume how it ended.
+func (f *flight) unwritten(end engine.End, err error) action.Outcome {
+	fail := action.Fail(action.StartedUnknown, "the call ended as %s, but that could not be recorded; a person must resolve it", end.Code).Because(err)
+	if end.Code.Info().Executed == action.No {
+		fail = failedStore(err)
+	}
+	f.t.engine.cfg.Log.Error("end not recorded", "action", f.def.name, "task", f.t.ID(), "intent", f.run.Begun.Intent, "code", end.Code, "error", err)
+	return action.Outcome{Intent: f.run.Begun.Intent, Action: f.def.name, Code: fail.Code, Failure: fail}
+}
+
+// superseded is an end that comes after another worker has taken over.
+func (f *flight) superseded(end engine.End) action.Outcome {
+	fail := action.Fail(action.Late, "the call ended as %s after another worker had taken it over", end.Code)
+	x := f.run.Late(end, action.StartedUnknown, action.Cost{})
+	if reply, err := f.t.engine.apply(f.ctx, x); err == nil && reply.OK {
+		f.t.advance(x, reply, nil)
+	}
+	return action.Outcome{Intent: f.run.Begun.Intent, Action: f.def.name, Code: action.Late, Failure: fail}
+}
+
+// beat keeps the lease alive, and notices when the task is cancelled or the lease lost elsewhere.
+func (f *flight) beat(done <-chan struct{}) {
+	every := time.NewTicker(f.t.engine.cfg.Lease / 3)
+	defer every.Stop()
+	for {
+		if !f.renew() {
+			return
+		}
+		select {
+		case <-done:
+			return
+		case <-every.C:
+		}
+	}
+}
+
+func (f *flight) renew() bool {
+	f.mu.Lock()
+	ttl := f.t.engine.cfg.Lease.Microseconds()
+	x := f.run.Renew(f.view, ttl)
+	if f.ctx.Err() != nil {
+		x = f.run.Keep(ttl)
+	}
+	f.mu.Unlock()
+	sent := time.Now()
+	reply, err := f.t.engine.apply(f.ctx, x)
+	switch {
+	case err != nil: // the next beat tries again; clear and settle know how long the lease is surely held
+	case reply.OK:
+		f.mu.Lock()
+		f.until = sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond)
+		f.mu.Unlock()
+	case reply.Failed < 0:
+		f.stop(errSuperseded)
+		return false
+	default:
+		return f.taskChanged()
+	}
+	return true
+}
+
+func (f *flight) taskChanged() bool {
+	v, err := f.t.peek(context.WithoutCancel(f.ctx))
+	if err != nil {
+		return true
+	}
+	f.mu.Lock()
+	f.view = v
+	f.mu.Unlock()
+	if v.Task.Status == engine.Cancelled {
+		f.stop(errCancelled)
+	}
+	return f.renewOnce()
+}
+
+// renewOnce prolongs the lease whatever the task's state, so that a cancelled call can still settle.
+func (f *flight) renewOnce() bool {
+	f.mu.Lock()
+	x := f.run.Keep(f.t.engine.cfg.Lease.Microseconds())
+	f.mu.Unlock()
+	sent := time.Now()
+	reply, err := f.t.engine.apply(f.ctx, x)
+	if err == nil && reply.OK {
+		f.mu.Lock()
+		f.until = sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond)
+		f.mu.Unlock()
+	}
+	return err != nil || reply.OK
+}
+
+// stop tells the function to stop, from the heartbeat's own goroutine.
+func (f *flight) stop(cause error) { f.cancel(cause) }

@@ -1,0 +1,208 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// keeper does what need not be on a call's path: it folds pending outcomes into stored beliefs and links records into the
+// hash chain. Nothing depends on when: decisions fold what is pending for themselves, and a chain says how far it is
+// sealed. It has one goroutine and remembers each agent and task at most once.
+type keeper struct {
+	e    *Engine
+	done chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex
+	agents  map[string]bool
+	tasks   map[book]bool
+	sealed  map[book]mark
+	busy    bool
+	closing bool
+	idle    *sync.Cond
+	wake    *sync.Cond
+}
+
+// book is a ledger: of a task, or of the agent where task is "".
+type book struct{ agent, task string }
+
+// mark is how far a book is sealed.
+type mark struct {
+	seq  int64
+	link string
+}
+
+// sealedKept bounds how many books' marks are remembered; a forgotten one is read from its start again.
+const sealedKept = 4096
+
+func startKeeper(e *Engine) *keeper {
+	k := &keeper{e: e, done: make(chan struct{}), agents: map[string]bool{}, tasks: map[book]bool{}, sealed: map[book]mark{}}
+	k.idle, k.wake = sync.NewCond(&k.mu), sync.NewCond(&k.mu)
+	go k.work()
+	return k
+}
+
+// agent notes that an agent has outcomes to fold.
+func (k *keeper) agent(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.agents[name] = true
+	k.wake.Signal()
+}
+
+// task notes that a task has records to seal.
+func (k *keeper) task(agent, task string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tasks[book{agent, task}] = true
+	k.wake.Signal()
+}
+
+// close does what is noted and ends the goroutine.
+func (k *keeper) close() {
+	k.mu.Lock()
+	k.closing = true
+	k.wake.Signal()
+	k.mu.Unlock()
+	<-k.done
+}
+
+// wait returns when nothing is noted and nothing under way.
+func (k *keeper) wait(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.idle.Broadcast()
+	})
+	defer stop()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.busy || len(k.agents) > 0 || len(k.tasks) > 0 {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		k.idle.Wait()
+	}
+	return nil
+}
+
+func (k *keeper) work() {
+	defer close(k.done)
+	for {
+		agents, books, more := k.next()
+		for a := range agents {
+			k.report(k.fold(a), "fold beliefs", book{a, ""})
+			books[book{a, ""}] = true
+		}
+		for b := range books {
+			k.report(k.seal(b), "seal ledger", b)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// next waits for something to do; more is false when the keeper is closing and this is the rest.
+func (k *keeper) next() (agents map[string]bool, books map[book]bool, more bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.busy = false
+	for len(k.agents) == 0 && len(k.tasks) == 0 && !k.closing {
+		k.idle.Broadcast()
+		k.wake.Wait()
+	}
+	agents, books = k.agents, k.tasks
+	k.agents, k.tasks, k.busy = map[string]bool{}, map[book]bool{}, true
+	if k.closing && len(agents) == 0 && len(books) == 0 {
+		k.busy = false
+		k.idle.Broadcast()
+		return nil, map[book]bool{}, false
+	}
+	return agents, books, true
+}
+
+func (k *keeper) report(err error, what string, b book) {
+	if err != nil {
+		k.e.cfg.Log.Warn("housekeeping failed; it is tried again with the next call", "what", what, "agent", b.agent, "task", b.task, "error", err)
+	}
+}
+
+// fold moves an agent's pending outcomes into its beliefs, by compare-and-set.
+func (k *keeper) fold(name string) error {
+	k.e.mu.Lock()
+	s := k.e.agents[name]
+	k.e.mu.Unlock()
+	if s == nil {
+		return fmt.Errorf("agent %q is not registered", name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), k.e.cfg.StoreTimeout)
+	defer cancel()
+	for range rounds {
+		snap, err := k.e.store.Load(ctx, name, "", nil)
+		if err != nil {
+			return err
+		}
+		x, err := engine.Fold(&k.e.rules, s.agent.compiled, snap, k.e.clock())
+		if err != nil || x == nil {
+			return err
+		}
+		reply, err := k.e.apply(ctx, x)
+		if err != nil {
+			return err
+		}
+		if reply.OK {
+			s.advance(x, reply)
+			return nil
+		}
+	}
+	return errors.New("another worker folds at the same time")
+}
+
+// advance moves what the engine knows of an agent on by a transaction outside any task.
+func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := &txn.Snapshot{State: txn.NewState(), Now: a.now, Pending: a.pending, Gap: a.gap}
+	s.Agent = a.space
+	s.Advance(x, r)
+	a.space, a.pending, a.gap = s.Agent, s.Pending, s.Gap
+}
+
+// seal links the records of a book that are not linked yet.
+func (k *keeper) seal(b book) error {
+	ctx, cancel := context.WithTimeout(context.Background(), k.e.cfg.StoreTimeout)
+	defer cancel()
+	for {
+		m, known := k.sealed[b]
+		if !known {
+			m.link = ledger.Genesis(b.agent, b.task)
+		}
+		records, err := k.e.store.Records(ctx, b.agent, b.task, m.seq+1, recordPage)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		x, link := engine.Seal(b.agent, b.task, m.link, records)
+		if len(x.Clauses) > 0 {
+			if _, err := k.e.apply(ctx, x); err != nil {
+				return err
+			}
+		}
+		if len(k.sealed) >= sealedKept {
+			clear(k.sealed)
+		}
+		k.sealed[b] = mark{records[len(records)-1].Seq, link}
+		if len(records) < recordPage {
+			return nil
+		}
+	}
+}
+
+// Sync waits until what has happened is folded into the stored beliefs and linked into the ledgers. Nothing else depends
+// on it; it is for reading a store from outside, and for tests.
+func (e *Engine) Sync(ctx context.Context) error { return e.keeper.wait(ctx) }

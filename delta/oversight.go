@@ -1,0 +1,298 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/schema"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Identity is somebody whom the engine's Authenticator vouches for. Only [Engine.Authenticate] makes one; the zero value
+// is nobody.
+type Identity struct {
+	name string
+	by   *Engine
+}
+
+// String returns the name.
+func (i Identity) String() string { return i.name }
+
+// ErrNobody is returned where an identity was not made by the engine that is asked.
+var ErrNobody = errors.New("identity was not authenticated by this engine")
+
+// Authenticate asks the Authenticator who is behind a credential.
+func (e *Engine) Authenticate(ctx context.Context, credential any) (Identity, error) {
+	if e.cfg.Authenticator == nil {
+		return Identity{}, errors.New("authenticate: the engine has no Authenticator; set Config.Authenticator")
+	}
+	name, err := e.cfg.Authenticator.Authenticate(ctx, credential)
+	if err != nil {
+		return Identity{}, fmt.Errorf("authenticate: %w", err)
+	}
+	if strings.TrimSpace(name) == "" {
+		return Identity{}, errors.New("authenticate: the Authenticator returned an empty name")
+	}
+	return Identity{name, e}, nil
+}
+
+func (e *Engine) mine(i Identity) error {
+	if i.by != e || i.name == "" {
+		return ErrNobody
+	}
+	return nil
+}
+
+// Approval is a request for approval and how it stands.
+type Approval struct {
+	approval.Request
+	State approval.State
+	Task  string // full id
+}
+
+// Approvals returns the pending requests of the registered agents, those that expire first first, at most limit of each
+// agent.
+func (e *Engine) Approvals(ctx context.Context, limit int) ([]Approval, error) {
+	var out []Approval
+	for _, s := range e.known() {
+		asks, err := e.store.Queued(ctx, s.agent.name, engine.QueueAsks, txn.Queued{}, false, limit)
+		if err != nil {
+			return nil, fmt.Errorf("list approvals: %w", err)
+		}
+		for _, q := range asks {
+			a, err := e.Approval(ctx, q.Member)
+			if err != nil {
+				return nil, err
+			}
+			if a.State == approval.Pending {
+				out = append(out, a)
+			}
+		}
+	}
+	return out, nil
+}
+
+// Approval returns a request by its id.
+func (e *Engine) Approval(ctx context.Context, id string) (Approval, error) {
+	t, v, digest, err := e.ask(ctx, id)
+	if err != nil {
+		return Approval{}, err
+	}
+	state, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
+	if err != nil {
+		return Approval{}, fmt.Errorf("approval %s: %w", id, err)
+	}
+	if q.ID != id {
+		return Approval{}, fmt.Errorf("approval %s: another request, %s, has taken its place", id, q.ID)
+	}
+	return Approval{Request: q, State: state, Task: t.ID()}, nil
+}
+
+// ask finds the task and the digest that an approval is about.
+func (e *Engine) ask(ctx context.Context, id string) (*Task, *engine.View, string, error) {
+	parts := strings.Split(id, idSeparator)
+	if len(parts) != 3 {
+		return nil, nil, "", fmt.Errorf("approval %q: not an id of an approval (agent%stask%sid)", id, idSeparator, idSeparator)
+	}
+	t, err := e.Open(ctx, parts[0]+idSeparator+parts[1])
+	if err != nil {
+		return nil, nil, "", fmt.Errorf("approval %s: %w", id, err)
+	}
+	reply, err := e.apply(ctx, engine.ReadRequest(t.agent.name, t.local, id))
+	if err != nil {
+		return nil, nil, "", failedStore(err)
+	}
+	digest, ok := "", false
+	if reply.Fresh != nil {
+		digest, ok = engine.RequestDigest(&reply.Fresh.Record, id)
+	}
+	if !ok {
+		return nil, nil, "", fmt.Errorf("approval %s: there is no such request", id)
+	}
+	v, err := t.peek(ctx)
+	return t, v, digest, err
+}
+
+// Approve consents to exactly the call that the request shows, once, until it expires. The call runs when it is made
+// again, when somebody waits for it, or in Work.
+func (e *Engine) Approve(ctx context.Context, id string, by Identity, reason string) error {
+	return e.resolve(ctx, id, approval.Approve, by, reason)
+}
+
+// Reject refuses the request. The reason reaches the planner, and the same call is not asked about again in that task.
+func (e *Engine) Reject(ctx context.Context, id string, by Identity, reason string) error {
+	return e.resolve(ctx, id, approval.Reject, by, reason)
+}
+
+// Revoke takes back an approval that was not used yet.
+func (e *Engine) Revoke(ctx context.Context, id string, by Identity, reason string) error {
+	return e.resolve(ctx, id, approval.Revoke, by, reason)
+}
+
+func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by Identity, reason string) error {
+	if err := e.mine(by); err != nil {
+		return fmt.Errorf("%s %s: %w", verb, id, err)
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.inside.Done()
+	for range rounds {
+		t, v, digest, err := e.ask(ctx, id)
+		if err != nil {
+			return err
+		}
+		if _, q, err := engine.ReadAsk(v, digest, v.Snap.Now); err == nil && q.ID != id {
+			return fmt.Errorf("approval %s: another request, %s, has taken its place", id, q.ID)
+		}
+		x, err := engine.DecideAsk(v, digest, verb, e.who(by.name, reason))
+		if err != nil {
+			return err
+		}
+		reply, err := e.apply(ctx, x)
+		if err != nil {
+			return failedStore(err)
+		}
+		if reply.OK {
+			t.advance(x, reply, nil)
+			e.keeper.task(t.agent.name, t.local)
+			if verb != approval.Approve {
+				e.endParked(ctx, t, v, digest, verb, reason)
+			}
+			e.decided(id)
+			return nil
+		}
+	}
+	return action.Fail(action.Stale, "approval %s changed %d times while this was decided; try again", id, rounds)
+}
+
+// endParked ends the call that waited for an approval that will not come. Where that fails, Work does it later.
+func (e *Engine) endParked(ctx context.Context, t *Task, v *engine.View, digest string, verb approval.Event, reason string) {
+	_, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
+	if err != nil {
+		return
+	}
+	own := newSight()
+	if t.readRecord(ctx, q.Intent, own) != nil {
+		return
+	}
+	parked, err := engine.Held(&own.record, q.Intent)
+	if err != nil {
+		return
+	}
+	f := action.Fail(action.ApprovalRejected, "a person rejected this call; do not ask again")
+	if verb == approval.Revoke {
+		f = action.Fail(action.ApprovalRejected, "a person took the approval of this call back")
+	}
+	x := engine.EndParked(v, parked, f.With(action.DetailApproval, q.ID).With(action.DetailReason, reason), e.newOwner(), e.clock())
+	if reply, err := e.apply(ctx, x); err == nil && reply.OK {
+		t.advance(x, reply, nil)
+	}
+}
+
+// decided wakes who waits for the approval, and Work.
+func (e *Engine) decided(id string) {
+	e.mu.Lock()
+	if c := e.waits[id]; c != nil {
+		close(c)
+		delete(e.waits, id)
+	}
+	e.mu.Unlock()
+	e.nudge()
+}
+
+// nudge makes Work look at its queues.
+func (e *Engine) nudge() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// awaitApproval waits until the request is no longer pending; false where ctx or the engine ended first.
+func (t *Task) awaitApproval(ctx context.Context, id string) bool {
+	e := t.engine
+	for {
+		e.mu.Lock()
+		c := e.waits[id]
+		if c == nil {
+			c = make(chan struct{})
+			e.waits[id] = c
+		}
+		e.mu.Unlock()
+		a, err := e.Approval(ctx, id)
+		if err == nil && a.State != approval.Pending || err != nil && ctx.Err() == nil && e.stop.Err() == nil {
+			return true // decided, expired or gone: the next try at the call says which
+		}
+		poll := time.NewTimer(e.cfg.Poll)
+		select {
+		case <-c:
+		case <-poll.C:
+		case <-ctx.Done():
+		case <-e.stop.Done():
+		}
+		poll.Stop()
+		if ctx.Err() != nil || e.stop.Err() != nil {
+			return false
+		}
+	}
+}
+
+// Resolve is an operator's word on an intent of unknown outcome: that it succeeded, with this output, or that it did not,
+// and what it cost. Until then its reservation stands and the same call is refused.
+func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool, output []byte, cost action.Cost, reason string) error {
+	e := t.engine
+	if err := e.mine(by); err != nil {
+		return fmt.Errorf("resolve %s: %w", intent, err)
+	}
+	own := newSight()
+	if err := t.readRecord(ctx, intent, own); err != nil {
+		return failedStore(err)
+	}
+	begun, err := engine.Held(&own.record, intent)
+	if err != nil {
+		return fmt.Errorf("resolve: %w", err)
+	}
+	doc, err := t.resolved(begun, ok, output)
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", intent, err)
+	}
+	err = t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		if err := v.Account().Accepts(cost); err != nil {
+			return nil, err
+		}
+		return engine.Resolve(t.agent.compiled, v, begun, ok, cost, doc, e.who(by.name, reason))
+	})
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", intent, err)
+	}
+	e.keeper.agent(t.agent.name)
+	e.keeper.task(t.agent.name, t.local)
+	return nil
+}
+
+// resolved checks the output that an operator vouches for.
+func (t *Task) resolved(begun ledger.Event, ok bool, output []byte) (action.Document, error) {
+	if !ok {
+		return action.Document{}, nil
+	}
+	if len(output) == 0 {
+		output = []byte("null")
+	}
+	d := t.agent.defs[begun.Action]
+	doc, f := schema.Canonical(output, 0)
+	if d != nil && d.out != nil {
+		doc, f = d.out.CheckOutput(output)
+	}
+	if f != nil {
+		return doc, f
+	}
+	return doc, nil
+}

@@ -1,0 +1,425 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/samber/mo"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+)
+
+// Path is the cheapest sequence of actions that would make an action legal.
+type Path = statespace.Path
+
+// Standing says how an action stands for an agent at one moment, with every reason; for operators.
+type Standing = engine.Standing
+
+// Planner proposes. It sees the offer and what became of its proposals, and may be anything: a script, a rule, a model.
+// Nothing it says is trusted.
+type Planner interface {
+	// Plan returns the next proposal. It must return when ctx ends. It is called from one goroutine of a run at a time.
+	Plan(ctx context.Context, r Request) (Proposal, error)
+}
+
+// PlannerFunc makes a Planner of a function.
+type PlannerFunc func(ctx context.Context, r Request) (Proposal, error)
+
+// Plan calls f.
+func (f PlannerFunc) Plan(ctx context.Context, r Request) (Proposal, error) { return f(ctx, r) }
+
+// Request is what a planner is told.
+type Request struct {
+	Goal    string
+	Role    string
+	Offer   action.Offer // what exists now, and guidance
+	Budget  budget.Snapshot
+	Last    []Result // what became of the last proposal's calls, in their order
+	History []Result // all of the run so far, Last included, at most the latest HistoryKept
+	Step    int      // 1 for the first
+}
+
+// HistoryKept is how many results a request repeats.
+const HistoryKept = 200
+
+// Result is what became of one proposed call, as a planner may know it: a failure names nothing hidden from it.
+type Result struct {
+	Call    Call
+	Outcome action.Outcome
+}
+
+// Proposal is what a planner proposes.
+type Proposal struct {
+	Calls []Call // made in parallel; at most MaxParallel are
+	Done  bool   // nothing more is to be done; Calls are still made
+	Why   string // said with Done: why
+	// Used is what planning cost; it is spent whatever becomes of the proposal.
+	Used action.Cost
+}
+
+// Estimator may be implemented by a planner to say what a proposal is expected to cost; that is reserved before it plans.
+type Estimator interface{ EstimatePlan() action.Cost }
+
+// Bounds of a run. The zero value is the defaults.
+type Bounds struct {
+	Steps    int           // proposals; default 50
+	Invalid  int           // refused proposals in a row, every call of which broke a rule; default 5
+	Parallel int           // calls of one proposal; default 16
+	PlanTime time.Duration // for one proposal; default 2 minutes
+	// Wait makes the run wait for people: calls are made with DoWait.
+	Wait bool
+}
+
+// WithDefaults returns the bounds with every default filled in.
+func (b Bounds) WithDefaults() Bounds {
+	set(&b.Steps, 50)
+	set(&b.Invalid, 5)
+	set(&b.Parallel, 16)
+	set(&b.PlanTime, 2*time.Minute)
+	return b
+}
+
+// Ended says why a run ended.
+type Ended string
+
+// Why a run ended.
+const (
+	RunDone    Ended = "done"        // the planner said so
+	RunSteps   Ended = "steps"       // its step limit
+	RunInvalid Ended = "invalid"     // the planner kept proposing what breaks rules
+	RunLoop    Ended = "loop"        // the planner kept making the same calls to no effect after being told
+	RunBudget  Ended = "budget"      // planning is no longer affordable
+	RunClosed  Ended = "closed"      // the task ended or was cancelled
+	RunStopped Ended = "stopped"     // the context ended
+	RunFailed  Ended = "planner"     // the planner failed
+	RunStore   Ended = "unavailable" // calls can no longer be recorded
+)
+
+// Report is how a run went. A run that ended is not a goal that was reached: the planner's word is all that says so.
+type Report struct {
+	Ended   Ended
+	Why     string
+	Steps   int
+	Results []Result
+	Err     error // why it ended, where something went wrong
+}
+
+// Run lets a planner work on a task until it is done or a bound is reached. The result is Err only where the run could not
+// start.
+func (e *Engine) Run(ctx context.Context, t *Task, p Planner) mo.Result[Report] {
+	return e.RunWithin(ctx, t, p, Bounds{})
+}
+
+// RunWithin is Run with bounds.
+func (e *Engine) RunWithin(ctx context.Context, t *Task, p Planner, b Bounds) mo.Result[Report] {
+	if t == nil || t.engine != e || p == nil {
+		return mo.Err[Report](errors.New("run: want a task of this engine and a planner"))
+	}
+	if err := e.enter(); err != nil {
+		return mo.Err[Report](err)
+	}
+	defer e.inside.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.stop, func() { cancel(context.Cause(e.stop)) })()
+	r := &run{t: t, p: p, b: b.WithDefaults()}
+	for !r.step(ctx) {
+	}
+	return mo.Ok(r.report)
+}
+
+// run is one run under way.
+type run struct {
+	t       *Task
+	p       Planner
+	b       Bounds
+	report  Report
+	last    []Result
+	invalid int // proposals in a row that broke rules only
+	looping int // proposals in a row made while a loop stood
+}
+
+func (r *run) end(e Ended, why string, err error) bool {
+	r.report.Ended, r.report.Why, r.report.Err = e, why, err
+	return true
+}
+
+// step makes one proposal and its calls; it reports whether the run has ended.
+func (r *run) step(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return r.end(RunStopped, "", context.Cause(ctx))
+	}
+	if r.report.Steps >= r.b.Steps {
+		return r.end(RunSteps, fmt.Sprintf("%d proposals were made", r.b.Steps), nil)
+	}
+	req, err := r.request(ctx)
+	if err != nil {
+		return r.end(RunStore, "", err)
+	}
+	prop, f := r.plan(ctx, req)
+	if f != nil {
+		return r.cannotPlan(ctx, f)
+	}
+	r.report.Steps++
+	if len(prop.Calls) > r.b.Parallel {
+		f := action.Fail(action.InputInvalid, "%d calls were proposed at once, at most %d are made", len(prop.Calls), r.b.Parallel)
+		r.take(refuseAll(prop.Calls, f))
+	} else {
+		r.take(r.calls(ctx, prop.Calls))
+	}
+	switch {
+	case prop.Done:
+		return r.end(RunDone, prop.Why, nil)
+	case r.invalid >= r.b.Invalid:
+		return r.end(RunInvalid, fmt.Sprintf("%d proposals in a row broke rules", r.invalid), nil)
+	case r.looping > r.b.Invalid:
+		return r.end(RunLoop, "the same calls were made again and again", nil)
+	}
+	return false
+}
+
+func (r *run) request(ctx context.Context) (Request, error) {
+	offer, err := r.t.Offer(ctx)
+	if err != nil {
+		return Request{}, err
+	}
+	b, err := r.t.Budget(ctx)
+	if err != nil {
+		return Request{}, err
+	}
+	history := r.report.Results
+	return Request{
+		Goal: r.t.view.Task.Goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: r.last,
+		History: append([]Result(nil), history[max(0, len(history)-HistoryKept):]...), Step: r.report.Steps + 1,
+	}, nil
+}
+
+// cannotPlan ends a run that gets no proposal.
+func (r *run) cannotPlan(ctx context.Context, f *action.Failure) bool {
+	switch f.Code {
+	case action.BudgetExhausted:
+		return r.end(RunBudget, f.Message, f)
+	case action.Cancelled, action.TaskClosed:
+		return r.end(RunClosed, f.Message, f)
+	case action.StoreUnavailable, action.Stale:
+		return r.end(RunStore, f.Message, f)
+	}
+	if ctx.Err() != nil {
+		return r.end(RunStopped, "", context.Cause(ctx))
+	}
+	return r.end(RunFailed, f.Message, f)
+}
+
+// calls makes the calls of one proposal in parallel and returns when each has ended.
+func (r *run) calls(ctx context.Context, calls []Call) []Result {
+	out := make([]Result, len(calls))
+	twice := duplicates(calls)
+	var all sync.WaitGroup
+	for i, c := range calls {
+		if twice[i] {
+			out[i] = refuseAll(calls[i:i+1], action.Fail(action.InputInvalid, "call id %q is used twice in one proposal; give every call an id of its own", c.ID))[0]
+			continue
+		}
+		all.Go(func() { out[i] = Result{c, r.call(ctx, c)} })
+	}
+	all.Wait()
+	return out
+}
+
+// duplicates marks the calls whose id an earlier one of the same proposal has: refused before anything is stored.
+func duplicates(calls []Call) map[int]bool {
+	out, seen := map[int]bool{}, map[string]bool{}
+	for i, c := range calls {
+		if c.ID != "" && seen[c.ID] {
+			out[i] = true
+		}
+		seen[c.ID] = true
+	}
+	return out
+}
+
+func (r *run) call(ctx context.Context, c Call) action.Outcome {
+	do := r.t.Do
+	if r.b.Wait {
+		do = r.t.DoWait
+	}
+	o, err := do(ctx, c).Get()
+	if err != nil {
+		f := action.Fail(action.NotStarted, "the run was stopped before the call").Because(err)
+		return action.Outcome{Action: c.Action, Code: f.Code, Failure: f}
+	}
+	return o
+}
+
+func refuseAll(calls []Call, f *action.Failure) []Result {
+	out := make([]Result, len(calls))
+	for i, c := range calls {
+		out[i] = Result{c, action.Outcome{Action: c.Action, Code: f.Code, Failure: f}}
+	}
+	return out
+}
+
+// take keeps the results, as the planner may know them, and counts what bounds the run.
+func (r *run) take(results []Result) {
+	broke := len(results) > 0
+	for i := range results {
+		o := &results[i].Outcome
+		if o.Failure != nil {
+			o.Failure = o.Failure.ForPlanner()
+		}
+		o.Waived = nil
+		broke = broke && o.Code.Info().Violation
+	}
+	r.invalid = count(broke, r.invalid)
+	r.t.state.mu.Lock()
+	looping := r.t.repeats >= budget.LoopAt
+	r.t.state.mu.Unlock()
+	r.looping = count(looping, r.looping)
+	r.last = results
+	r.report.Results = append(r.report.Results, results...)
+}
+
+func count(again bool, n int) int {
+	if again {
+		return n + 1
+	}
+	return 0
+}
+
+// plan asks the planner, reserving what that costs before and charging what it used after: planning is spending too.
+func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure) {
+	t := r.t
+	var estimate action.Cost
+	if e, ok := r.p.(Estimator); ok {
+		estimate = e.EstimatePlan()
+	}
+	begun, f := t.beginPlan(ctx, estimate, r.b.PlanTime)
+	if f != nil {
+		return Proposal{}, f
+	}
+	started := time.Now()
+	prop, f := r.propose(ctx, req)
+	used := prop.Used
+	used.Duration, used.Calls = max(time.Since(started), 0), 1
+	if err := used.Check(); err != nil {
+		f, used = action.Fail(action.OutputInvalid, "the planner reported an impossible cost").Because(err), estimate
+	} else if used.Money > 0 && used.Currency != t.currency() {
+		f, used = action.Fail(action.OutputInvalid, "the planner reported a cost in another currency").Because(action.ErrCurrency), estimate
+	}
+	if err := t.settlePlan(ctx, begun, used, f); err != nil && f == nil {
+		f = failedStore(err)
+	}
+	return prop, f
+}
+
+// propose runs the planner, contained like any user code.
+func (r *run) propose(ctx context.Context, req Request) (Proposal, *action.Failure) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.b.PlanTime, errTimeout)
+	defer cancel()
+	type answer struct {
+		Proposal
+		err error
+	}
+	back := make(chan answer, 1)
+	go func() {
+		a := answer{err: errors.New("the planner ended its goroutine")}
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = fmt.Errorf("the planner panicked: %v", p)
+			}
+			back <- a
+		}()
+		a.Proposal, a.err = r.p.Plan(ctx, req)
+	}()
+	var a answer
+	select {
+	case a = <-back:
+	case <-ctx.Done():
+		grace := time.NewTimer(r.t.engine.cfg.Grace)
+		defer grace.Stop()
+		select {
+		case a = <-back:
+		case <-grace.C:
+			r.t.engine.abandoned.Add(1)
+			go func() { <-back; r.t.engine.abandoned.Add(-1) }()
+			a.err = context.Cause(ctx)
+		}
+	}
+	switch {
+	case a.err == nil:
+		return a.Proposal, nil
+	case ctx.Err() != nil && !cancelled(context.Cause(ctx)):
+		return a.Proposal, action.Fail(action.Timeout, "the planner took too long").Because(a.err)
+	case ctx.Err() != nil:
+		return a.Proposal, action.Fail(action.Interrupted, "the run was stopped while the planner worked").Because(a.err)
+	}
+	return a.Proposal, action.Fail(action.Failed, "the planner failed: %s", short(a.err.Error())).Because(a.err)
+}
+
+func (t *Task) currency() string {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	return t.view.Task.Limit.Currency
+}
+
+// beginPlan passes planning through gates 1, 7 and 9.
+func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.Duration) (*plan, *action.Failure) {
+	e := t.engine
+	c := &engine.Call{
+		Intent: action.Intent{ID: e.cfg.ID(), Agent: t.agent.name, Task: t.local, Action: engine.PlanAction},
+		At:     e.clock(), Owner: e.newOwner(), TTL: (limit + e.cfg.Grace + e.cfg.StoreTimeout + e.cfg.Lease).Microseconds(),
+	}
+	own := newSight()
+	for range rounds {
+		t.state.mu.Lock()
+		s := t.snapshot(own)
+		v, err := t.look(s)
+		if err != nil {
+			t.state.mu.Unlock()
+			return nil, failedStore(err)
+		}
+		c.Now = s.Now
+		d := engine.DecidePlan(t.agent.compiled, v, c, estimate)
+		t.state.mu.Unlock()
+		reply, err := e.apply(ctx, d.Txn)
+		if err != nil {
+			return nil, failedStore(err)
+		}
+		if !reply.OK {
+			t.merge(d.Txn, reply, own)
+			continue
+		}
+		t.advance(d.Txn, reply, own)
+		if d.Refusal != nil {
+			return nil, d.Refusal
+		}
+		return &plan{d, c.Owner}, nil
+	}
+	return nil, action.Fail(action.Stale, "the state changed %d times while planning was decided", rounds)
+}
+
+// plan is a proposal under way.
+type plan struct {
+	d     engine.Decision
+	owner string
+}
+
+func (t *Task) settlePlan(ctx context.Context, p *plan, used action.Cost, f *action.Failure) error {
+	x := engine.SettlePlan(*p.d.Begun, p.owner, used, f, t.engine.clock())
+	reply, err := t.engine.apply(ctx, x)
+	if err != nil {
+		return err
+	}
+	if !reply.OK {
+		return errors.New("the lease of the proposal was lost")
+	}
+	t.advance(x, reply, nil)
+	t.engine.keeper.task(t.agent.name, t.local)
+	return nil
+}

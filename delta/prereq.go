@@ -1,0 +1,78 @@
+package delta
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+)
+
+// Prereq is what an action may need: another action, or a [Pre] that says on which fields. It is sealed.
+type Prereq interface{ prerequisite() Pre }
+
+// Pre is a prerequisite: an Ok of an action, perhaps only for the same values of some fields. It is a value; methods
+// return changed copies. Several bindings bind jointly: all of them to one and the same Ok.
+type Pre struct {
+	name     string
+	binds    []statespace.Bind
+	consumed bool
+	within   time.Duration
+	faults   []error
+}
+
+func (p Pre) prerequisite() Pre { return p }
+
+// Named refers to an action by name, where its value is not at hand. The agent's Build resolves it.
+func Named(name string) Pre { return Pre{name: name} }
+
+func (a *Action[In, Out]) prerequisite() Pre { return Pre{name: a.d.name} }
+
+// On binds the prerequisite on a field that both inputs have under the same name: confirming ORD-1 does not unlock ORD-2.
+// Nested fields are written "customer.id".
+func (a *Action[In, Out]) On(field string) Pre { return a.prerequisite().On(field) }
+
+// OnAs binds a field of the dependent's input to a differently named field of the prerequisite's input.
+func (a *Action[In, Out]) OnAs(mine, theirs string) Pre { return a.prerequisite().OnAs(mine, theirs) }
+
+// OnOutput binds a field of the dependent's input to what the prerequisite returned: "entries.*.path" stands for every
+// element's path.
+func (a *Action[In, Out]) OnOutput(mine, path string) Pre {
+	return a.prerequisite().OnOutput(mine, path)
+}
+
+// Consumed makes a call use the prerequisite up.
+func (a *Action[In, Out]) Consumed() Pre { return a.prerequisite().Consumed() }
+
+// Within makes the prerequisite expire.
+func (a *Action[In, Out]) Within(d time.Duration) Pre { return a.prerequisite().Within(d) }
+
+// On is like [Action.On].
+func (p Pre) On(field string) Pre { return p.OnAs(field, field) }
+
+// OnAs is like [Action.OnAs].
+func (p Pre) OnAs(mine, theirs string) Pre {
+	p.binds = append(slices.Clip(p.binds), statespace.Bind{Mine: mine, Theirs: theirs})
+	return p
+}
+
+// OnOutput is like [Action.OnOutput].
+func (p Pre) OnOutput(mine, path string) Pre {
+	p.binds = append(slices.Clip(p.binds), statespace.Bind{Mine: mine, Theirs: path, Output: true})
+	return p
+}
+
+// Consumed is like [Action.Consumed].
+func (p Pre) Consumed() Pre {
+	p.consumed = true
+	return p
+}
+
+// Within is like [Action.Within]. The shortest duration is a microsecond.
+func (p Pre) Within(d time.Duration) Pre {
+	p.within = d
+	if d < time.Microsecond {
+		p.faults = append(slices.Clip(p.faults), fmt.Errorf("within %v: want at least a microsecond", d))
+	}
+	return p
+}

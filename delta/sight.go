@@ -1,0 +1,228 @@
+package delta
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// rounds is how often a decision is made anew after it lost a race, before it is given up as STALE.
+const rounds = 3
+
+// sight is what one call reads for itself: cold records and leases, which the warm snapshot does not keep.
+type sight struct {
+	record txn.Space
+	leases map[string]txn.Lease
+}
+
+func newSight() *sight { return &sight{txn.NewSpace(), map[string]txn.Lease{}} }
+
+// snapshot puts together what is known; the caller holds the agent's lock. Maps are shared, not copied.
+func (t *Task) snapshot(own *sight) *txn.Snapshot {
+	a := t.state
+	s := &txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending, Gap: a.gap}
+	if own == nil {
+		own = newSight()
+	}
+	s.Record, s.Leases = own.record, own.leases
+	return s
+}
+
+// keep takes over what a snapshot learned; the caller holds the agent's lock.
+func (t *Task) keep(s *txn.Snapshot) {
+	a := t.state
+	t.space, a.space, a.pending, a.gap = s.Task, s.Agent, s.Pending, s.Gap
+	if s.Now >= a.now {
+		a.now, a.at = s.Now, t.engine.cfg.Now()
+	}
+}
+
+// now estimates the store's time: what it last said, and what has passed here since. The caller holds the agent's lock.
+func (t *Task) now() int64 {
+	a := t.state
+	if a.at.IsZero() {
+		return a.now
+	}
+	return a.now + t.engine.cfg.Now().Sub(a.at).Microseconds()
+}
+
+// refresh loads task and agent where the snapshot is known to lag.
+func (t *Task) refresh(ctx context.Context, always bool) error {
+	t.state.mu.Lock()
+	stale := always || t.state.gap || t.view == nil
+	have := t.snapshot(nil)
+	t.state.mu.Unlock()
+	if !stale {
+		return nil
+	}
+	loaded, err := t.engine.store.Load(ctx, t.agent.name, t.local, have)
+	if err != nil {
+		return err
+	}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	if loaded.Task.Rev < t.space.Rev || loaded.Agent.Rev < t.state.space.Rev {
+		return nil // it was overtaken by a reply; the gap stays marked
+	}
+	t.keep(loaded)
+	t.set = nil
+	return nil
+}
+
+// look decodes the snapshot; the caller holds the agent's lock.
+func (t *Task) look(s *txn.Snapshot) (*engine.View, error) {
+	v, err := engine.Look(&t.engine.rules, t.agent.compiled, s, t.view)
+	if err == nil {
+		t.view = v
+	}
+	return v, err
+}
+
+// decide evaluates the gates on what is known now.
+func (t *Task) decide(c *engine.Call, own *sight) (engine.Decision, *engine.View, error) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	s := t.snapshot(own)
+	v, err := t.look(s)
+	if err != nil {
+		return engine.Decision{}, nil, err
+	}
+	c.Now = s.Now
+	return engine.Decide(&t.engine.rules, t.agent.compiled, v, c), v, nil
+}
+
+// advance moves the snapshot on by an accepted transaction.
+func (t *Task) advance(x *txn.Txn, r txn.Reply, own *sight) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	s := t.snapshot(own)
+	s.Advance(x, r)
+	t.keep(s)
+	if t.set != nil {
+		engine.NoteFacts(t.set, s, x.Clauses)
+	}
+}
+
+// merge takes over what a refused transaction brought.
+func (t *Task) merge(x *txn.Txn, r txn.Reply, own *sight) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	s := t.snapshot(own)
+	s.Merge(r.Fresh, x.Clauses)
+	t.keep(s)
+	if t.set != nil {
+		engine.NoteFacts(t.set, s, x.Clauses)
+	}
+}
+
+// readRecord reads cold cells and the lease of an intent into the call's own sight.
+func (t *Task) readRecord(ctx context.Context, intent string, own *sight) error {
+	x := engine.ReadIntent(t.agent.name, t.local, intent)
+	r, err := t.engine.apply(ctx, x)
+	if err != nil {
+		return err
+	}
+	t.merge(x, r, own)
+	if _, known := own.leases[intent]; !known {
+		own.leases[intent] = txn.Lease{} // no lease: it never was
+	}
+	return nil
+}
+
+// Offer returns what exists for the planner now.
+func (t *Task) Offer(ctx context.Context) (action.Offer, error) {
+	if err := t.refresh(ctx, true); err != nil {
+		return action.Offer{}, failedStore(err)
+	}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	return t.offer()
+}
+
+func (t *Task) offer() (action.Offer, error) {
+	s := t.snapshot(nil)
+	v, err := t.look(s)
+	if err != nil {
+		return action.Offer{}, err
+	}
+	if t.set == nil {
+		t.set = engine.FactsOf(t.agent.compiled, s)
+	}
+	list, err := engine.Offer(&t.engine.rules, t.agent.compiled, v, t.set, s.Now)
+	if err != nil {
+		return action.Offer{}, err
+	}
+	o := action.Offer{Epoch: uint64(t.space.Rev + t.state.space.Rev), Actions: list, Guidance: engine.Guidance(v, t.repeats)}
+	if n := len(t.offers); n == 0 || t.offers[n-1].Epoch != o.Epoch {
+		t.offers = append(t.offers[max(0, n-offersKept+1):], o)
+	}
+	return o, nil
+}
+
+// offersKept is how many offers are remembered to say what changed since a call's epoch.
+const offersKept = 8
+
+// changedSince names what a call chosen from an older offer could not know; "" where nothing changed. The caller must not
+// hold the lock.
+func (t *Task) changedSince(epoch uint64) string {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	if epoch == 0 || epoch >= uint64(t.space.Rev+t.state.space.Rev) {
+		return ""
+	}
+	old := t.offers
+	now, err := t.offer()
+	if err != nil {
+		return ""
+	}
+	for _, o := range old {
+		if o.Epoch == epoch {
+			return engine.Differences(o, now)
+		}
+	}
+	return "the offer the call was chosen from is no longer known"
+}
+
+// Explain says how an action stands for the agent now, with every reason, for operators.
+func (t *Task) Explain(ctx context.Context, name string) (engine.Standing, error) {
+	if err := t.refresh(ctx, true); err != nil {
+		return engine.Standing{}, failedStore(err)
+	}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	s := t.snapshot(nil)
+	v, err := t.look(s)
+	if err != nil {
+		return engine.Standing{}, err
+	}
+	return engine.Stand(&t.engine.rules, t.agent.compiled, v, engine.FactsOf(t.agent.compiled, s), name, s.Now), nil
+}
+
+// Path returns the cheapest sequence of actions that would make an action legal.
+func (t *Task) Path(ctx context.Context, name string) (Path, error) {
+	if err := t.refresh(ctx, true); err != nil {
+		return Path{}, failedStore(err)
+	}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	s := t.snapshot(nil)
+	return t.agent.compiled.Graph.Path(name, engine.FactsOf(t.agent.compiled, s), s.Now, nil)
+}
+
+// apply sends a transaction, once more where it is not known whether it took effect: repeating is safe. It outlives the
+// caller's context by the store timeout, so that what was begun is written down.
+func (e *Engine) apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
+	defer cancel()
+	r, err := e.store.Apply(ctx, x)
+	if err != nil && ctx.Err() == nil {
+		return e.store.Apply(ctx, x)
+	}
+	return r, err
+}
+
+// since is how long ago a worker time was.
+func (e *Engine) since(t time.Time) time.Duration { return e.cfg.Now().Sub(t) }

@@ -1,0 +1,348 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// DefaultThreshold is the effective risk from which on a call needs an approval where a goal does not say.
+const DefaultThreshold = 4
+
+// Goal is what Start gives to an agent.
+type Goal struct {
+	// ID names the task within its agent; "" makes one up. An id is never used twice, not even for a task that ended.
+	ID    string
+	Agent *Agent
+	Text  string
+	// Limit bounds what the task may spend, planning included.
+	Limit action.Limit
+	// Threshold is the effective risk, 1 to 5, from which on a call waits for a person; 0 is DefaultThreshold. More than
+	// 5 is refused: nobody would ever be asked.
+	Threshold float64
+	// Ceiling is the effective risk above which nothing runs at all; 0 is none.
+	Ceiling float64
+	// Deadline ends the task; zero is none.
+	Deadline time.Time
+	// Approvers are the identities that may decide this task's approvals; "*" is any identity the Authenticator vouches
+	// for. Empty: nobody, and what needs an approval is not offered.
+	Approvers []string
+	// Requester is the identity on whose behalf the task runs: it never approves.
+	Requester string
+	// ApprovalTTL is how long a request for approval waits; 0 is the engine's.
+	ApprovalTTL time.Duration
+	// Context names what the task brings along, for actions that require it.
+	Context []string
+}
+
+// Task is one goal given to one agent: the unit of budget, threshold, audit and cancellation. It is safe for concurrent
+// use. Tasks are opened with [Engine.Start] and [Engine.Open].
+type Task struct {
+	engine *Engine
+	agent  *Agent
+	state  *agentState // its lock guards everything below
+	local  string      // id within the agent
+
+	space   txn.Space
+	view    *engine.View
+	set     *statespace.Set
+	running map[string]context.CancelCauseFunc // by intent
+	halted  error                              // why nothing starts any more, once it was cancelled here
+	loop    budget.Loop
+	repeats int
+	offers  []action.Offer // the latest, for what changed since
+}
+
+// idSeparator joins agent and task, and task and approval, in ids. No name contains it.
+const idSeparator = "~"
+
+// ID returns the task's id, unique over all agents: "agent~task".
+func (t *Task) ID() string { return t.agent.name + idSeparator + t.local }
+
+// Agent returns the agent that works on the task.
+func (t *Task) Agent() *Agent { return t.agent }
+
+// String names the task.
+func (t *Task) String() string { return "task " + t.ID() }
+
+// Start opens a task.
+func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.inside.Done()
+	s, err := e.taskState(g)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	a := e.state(g.Agent)
+	until := int64(0)
+	if !g.Deadline.IsZero() {
+		until = max(1, g.Deadline.Sub(e.cfg.Now()).Microseconds())
+		snap, err := e.store.Load(ctx, g.Agent.name, s.ID, nil)
+		if err != nil {
+			return nil, fmt.Errorf("start: %w", err)
+		}
+		s.Deadline = snap.Now + until
+	}
+	x := engine.Start(s, e.clock(), until)
+	reply, err := e.apply(ctx, x)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("start: %w", failedStore(err))
+	case !reply.OK:
+		return nil, action.Fail(action.TaskClosed, "task %q of agent %q exists already; a task that ended stays ended, open it or choose another id", s.ID, s.Agent)
+	}
+	e.keeper.task(s.Agent, s.ID)
+	return e.adopt(a, s.ID), nil
+}
+
+// taskState checks a goal.
+func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
+	var faults []error
+	if g.Agent == nil {
+		return engine.TaskState{}, errors.New("goal has no agent")
+	}
+	if g.ID == "" {
+		g.ID = e.cfg.ID()
+	}
+	if err := action.CheckName(g.ID); err != nil {
+		faults = append(faults, fmt.Errorf("goal id: %w", err))
+	}
+	if g.Threshold == 0 {
+		g.Threshold = DefaultThreshold
+	}
+	if !(g.Threshold >= 1 && g.Threshold <= 5) {
+		faults = append(faults, fmt.Errorf("goal threshold is %v, want 1 to 5 (0 is the default of %d)", g.Threshold, DefaultThreshold))
+	}
+	if g.Ceiling != 0 && !(g.Ceiling >= 1 && g.Ceiling <= 5) {
+		faults = append(faults, fmt.Errorf("goal ceiling is %v, want 1 to 5, or 0 for none", g.Ceiling))
+	}
+	if err := g.Limit.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("goal: %w", err))
+	}
+	if c := g.Agent.currency; c != "" && g.Limit.Currency != "" && c != g.Limit.Currency {
+		faults = append(faults, fmt.Errorf("goal limit: %w: limit in %s, actions cost %s", action.ErrCurrency, g.Limit.Currency, c))
+	}
+	set(&g.Limit.Currency, g.Agent.currency)
+	set(&g.ApprovalTTL, e.cfg.ApprovalTTL)
+	if g.ApprovalTTL < time.Millisecond {
+		faults = append(faults, fmt.Errorf("goal approval ttl is %v, want at least a millisecond", g.ApprovalTTL))
+	}
+	if slices.Contains(g.Approvers, "") {
+		faults = append(faults, errors.New("goal approvers: an empty name"))
+	}
+	return engine.TaskState{
+		ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
+		Approvers: g.Approvers, Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: g.Context, Status: engine.Running,
+	}, errors.Join(faults...)
+}
+
+// adopt returns the one Task of this engine for an id, so that cancelling it reaches every call.
+func (e *Engine) adopt(a *agentState, local string) *Task {
+	id := a.agent.name + idSeparator + local
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.tasks[id]; t != nil && t.state == a {
+		return t
+	}
+	t := &Task{engine: e, agent: a.agent, state: a, local: local, space: txn.NewSpace(), running: map[string]context.CancelCauseFunc{}}
+	e.tasks[id] = t
+	return t
+}
+
+// forget drops the engine's own reference to a task that ended; handles that callers hold stay usable.
+func (e *Engine) forget(t *Task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.tasks[t.ID()] == t {
+		delete(e.tasks, t.ID())
+	}
+}
+
+// ErrNoTask is returned where a task does not exist.
+var ErrNoTask = errors.New("no such task")
+
+// Open re-opens a task by its id: the full "agent~task", or the task's own part where only one registered agent has it.
+func (e *Engine) Open(ctx context.Context, id string) (*Task, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.inside.Done()
+	agent, local, qualified := strings.Cut(id, idSeparator)
+	if !qualified {
+		agent, local = "", id
+	}
+	var found []*Task
+	for _, s := range e.known() {
+		if qualified && s.agent.name != agent {
+			continue
+		}
+		t := &Task{engine: e, agent: s.agent, state: s, local: local, space: txn.NewSpace()}
+		if v, err := t.peek(ctx); err != nil {
+			return nil, fmt.Errorf("open task %q: %w", id, err)
+		} else if v.Exists() {
+			found = append(found, e.adopt(s, local))
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return nil, fmt.Errorf("open task %q: %w of the agents registered with this engine", id, ErrNoTask)
+	}
+	return nil, fmt.Errorf("open task %q: several agents have one; write agent%stask", id, idSeparator)
+}
+
+// peek loads and decodes the task without keeping anything.
+func (t *Task) peek(ctx context.Context) (*engine.View, error) {
+	snap, err := t.engine.store.Load(ctx, t.agent.name, t.local, nil)
+	if err != nil {
+		return nil, failedStore(err)
+	}
+	return engine.Look(&t.engine.rules, t.agent.compiled, snap, nil)
+}
+
+// Status returns whether the task runs, and why not.
+func (t *Task) Status(ctx context.Context) (status, reason string, err error) {
+	v, err := t.peek(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return string(v.Task.Status), v.Task.Reason, nil
+}
+
+// Budget returns what the task has spent, reserved and left, axis by axis.
+func (t *Task) Budget(ctx context.Context) (budget.Snapshot, error) {
+	v, err := t.peek(ctx)
+	if err != nil {
+		return budget.Snapshot{}, err
+	}
+	return v.Account().Snapshot(), nil
+}
+
+// Ledger returns the task's records, and what verifying their chain found: what is recorded, up to where it is sealed.
+func (t *Task) Ledger(ctx context.Context) ([]txn.Stored, ledger.Report, error) {
+	return t.engine.records(ctx, t.agent.name, t.local)
+}
+
+// recordPage is how many records are read at a time.
+const recordPage = 512
+
+func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored, ledger.Report, error) {
+	var all []txn.Stored
+	for {
+		page, err := e.store.Records(ctx, agent, task, int64(len(all))+1, recordPage)
+		if err != nil {
+			return nil, ledger.Report{}, fmt.Errorf("read ledger: %w", err)
+		}
+		all = append(all, page...)
+		if len(page) < recordPage {
+			report, err := ledger.Verify(ledger.Genesis(agent, task), all)
+			return all, report, err
+		}
+	}
+}
+
+// Cancel ends the task: nothing starts any more, and calls under way are told to stop. It returns once that is recorded.
+func (t *Task) Cancel(ctx context.Context, reason string) error {
+	t.state.mu.Lock()
+	if t.halted == nil {
+		t.halted = fmt.Errorf("%w: %s", errCancelled, reason)
+	}
+	t.state.mu.Unlock()
+	err := t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		if v.Task.Status == engine.Cancelled {
+			return nil, nil
+		}
+		return engine.CancelTask(v, t.engine.who("", reason))
+	})
+	if err != nil {
+		t.state.mu.Lock()
+		t.halted = nil // it goes on
+		t.state.mu.Unlock()
+		return fmt.Errorf("cancel %s: %w", t, err)
+	}
+	t.interrupt(fmt.Errorf("%w: %s", errCancelled, reason))
+	t.engine.forget(t)
+	return nil
+}
+
+// Done ends the task in the ordinary way: nothing starts any more. Calls under way finish.
+func (t *Task) Done(ctx context.Context, reason string) error {
+	err := t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		if v.Task.Status == engine.Closed {
+			return nil, nil
+		}
+		return engine.CloseTask(v, t.engine.who("", reason))
+	})
+	if err != nil {
+		return fmt.Errorf("close %s: %w", t, err)
+	}
+	t.engine.forget(t)
+	return nil
+}
+
+// SetThreshold changes the effective risk from which on calls need an approval. The change is recorded.
+func (t *Task) SetThreshold(ctx context.Context, by Identity, threshold float64, reason string) error {
+	if err := t.engine.mine(by); err != nil {
+		return err
+	}
+	if !(threshold >= 1 && threshold <= 5) {
+		return fmt.Errorf("threshold is %v, want 1 to 5", threshold)
+	}
+	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		next := v.Task
+		next.Threshold = threshold
+		return engine.Change(v, ledger.TaskChanged, next, t.engine.who(by.name, reason))
+	})
+}
+
+func (e *Engine) who(identity, reason string) engine.Who {
+	return engine.Who{Identity: identity, Reason: reason, At: e.clock(), Owner: e.owner}
+}
+
+// change applies an operator's transaction, computed on a fresh view, and again when it lost a race.
+func (t *Task) change(ctx context.Context, compute func(*engine.View) (*txn.Txn, error)) error {
+	for range rounds {
+		v, err := t.peek(ctx)
+		if err != nil {
+			return err
+		}
+		if !v.Exists() {
+			return ErrNoTask
+		}
+		x, err := compute(v)
+		if err != nil || x == nil {
+			return err
+		}
+		reply, err := t.engine.apply(ctx, x)
+		if err != nil {
+			return failedStore(err)
+		}
+		if reply.OK {
+			t.advance(x, reply, nil)
+			return nil
+		}
+	}
+	return action.Fail(action.Stale, "the task changed %d times while this was decided; try again", rounds)
+}
+
+// interrupt stops the calls under way.
+func (t *Task) interrupt(cause error) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	for _, cancel := range t.running {
+		cancel(cause)
+	}
+}

@@ -1,0 +1,183 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// workPage is how many due members of a queue are taken at a time.
+const workPage = 64
+
+// Work does what nobody waits for: it runs parked calls once they are approved, takes over calls whose worker
+// disappeared, writes down approvals that expired and tasks whose deadline passed. It serves the registered agents until
+// ctx ends, then finishes what it has in hand. Any number of engines may work on one store.
+func (e *Engine) Work(ctx context.Context) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.inside.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.stop, func() { cancel(context.Cause(e.stop)) })()
+	poll := time.NewTicker(e.cfg.Poll)
+	defer poll.Stop()
+	for {
+		e.sweep(ctx)
+		select {
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), ErrClosed) {
+				return nil
+			}
+			return context.Cause(ctx)
+		case <-poll.C:
+		case <-e.wake:
+		case <-e.draining:
+			return nil
+		}
+	}
+}
+
+// sweep does what is due now, at most Workers things at a time.
+func (e *Engine) sweep(ctx context.Context) {
+	slots := make(chan struct{}, e.cfg.Workers)
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, s := range e.known() {
+		for _, duty := range []struct {
+			queue string
+			do    func(context.Context, *agentState, string) error
+		}{
+			{txn.Leases, e.takeOver},
+			{engine.QueueReady, e.runReady},
+			{engine.QueueAsks, e.expireAsk},
+			{engine.QueueTasks, e.endTask},
+		} {
+			due, err := e.store.Queued(ctx, s.agent.name, duty.queue, txn.Queued{}, true, workPage)
+			if err != nil {
+				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)
+				continue
+			}
+			for _, q := range due {
+				slots <- struct{}{}
+				all.Go(func() {
+					defer func() { <-slots }()
+					if err := duty.do(ctx, s, q.Member); err != nil && ctx.Err() == nil {
+						e.cfg.Log.Warn("work failed; it is tried again", "queue", duty.queue, "agent", s.agent.name, "member", q.Member, "error", err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// recorded opens the task of a queue's member and reads its intent.
+func (e *Engine) recorded(ctx context.Context, s *agentState, member string) (*Task, ledger.Event, *sight, error) {
+	task, intent, _ := strings.Cut(member, "\n")
+	t := e.adopt(s, task)
+	own := newSight()
+	if err := t.readRecord(ctx, intent, own); err != nil {
+		return nil, ledger.Event{}, nil, err
+	}
+	held, err := engine.Held(&own.record, intent)
+	return t, held, own, err
+}
+
+// runReady runs a parked call that was approved.
+func (e *Engine) runReady(ctx context.Context, s *agentState, member string) error {
+	t, parked, _, err := e.recorded(ctx, s, member)
+	if err != nil {
+		return err
+	}
+	o, err := t.again(parked)
+	if err != nil {
+		return err // another worker may hold that version
+	}
+	t.do(ctx, o)
+	return nil
+}
+
+// takeOver ends or repeats a call whose lease ran out.
+func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) error {
+	t, begun, own, err := e.recorded(ctx, s, member)
+	if err != nil {
+		return err
+	}
+	lease := own.leases[begun.Intent]
+	if lease.Phase != txn.Begin {
+		return nil
+	}
+	owner := e.newOwner()
+	x, run := engine.Takeover(t.agent.compiled, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
+	if run != nil && t.Halted(ctx) {
+		x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, e.clock()), nil
+	}
+	sent := time.Now()
+	reply, err := e.apply(ctx, x)
+	if err != nil || !reply.OK {
+		return err // somebody else was quicker, or its worker came back
+	}
+	t.advance(x, reply, nil)
+	e.keeper.task(s.agent.name, t.local)
+	if run == nil {
+		return nil
+	}
+	return t.repeat(ctx, begun, run, reply, sent)
+}
+
+// repeat runs an effect that may be repeated once more, under the lease just taken.
+func (t *Task) repeat(ctx context.Context, begun ledger.Event, run *engine.Run, reply txn.Reply, sent time.Time) error {
+	view, err := t.peek(ctx)
+	if err != nil {
+		return err
+	}
+	o := t.observe(Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
+	if o.def == nil || o.call.Edge != nil {
+		return fmt.Errorf("intent %s: action %q is not held here in the version that began", begun.Intent, begun.Action)
+	}
+	run.Input = o.call.Intent.Input.Tree()
+	f := t.flight(ctx, o, *run, view, reply, sent)
+	defer f.land()
+	f.fly()
+	return nil
+}
+
+// Halted reports whether nothing of the task may start any more.
+func (t *Task) Halted(ctx context.Context) bool {
+	v, err := t.peek(ctx)
+	return err != nil || v.Task.Status != engine.Running
+}
+
+// expireAsk writes down that a request waited too long, and ends the call that waited.
+func (e *Engine) expireAsk(ctx context.Context, s *agentState, id string) error {
+	a, err := e.Approval(ctx, id)
+	if err != nil {
+		return err
+	}
+	own := newSight()
+	parts := strings.Split(id, idSeparator)
+	t := e.adopt(s, parts[1])
+	if err := t.readRecord(ctx, a.Intent, own); err != nil {
+		return err
+	}
+	parked, err := engine.Held(&own.record, a.Intent)
+	if err != nil {
+		return err
+	}
+	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		return engine.ExpireAsk(v, a.Digest, parked, own.leases[a.Intent].Phase == txn.Settle, e.newOwner(), e.clock()), nil
+	})
+}
+
+// endTask closes a task whose deadline has passed.
+func (e *Engine) endTask(ctx context.Context, s *agentState, local string) error {
+	t := e.adopt(s, local)
+	return t.Done(ctx, "the deadline has passed")
+}

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Who is behind an operator's transaction, and when.
+type Who struct {
+	Identity string
+	Reason   string
+	At       int64 // worker time, µs
+	Owner    string
+}
+
+// Start opens a task. It is refused where the task exists: a task that ended stays ended, whoever reuses its id.
+func Start(s TaskState, at, untilDeadline int64) *txn.Txn {
+	s.Status = Running
+	t := &txn.Txn{Agent: s.Agent, Task: s.ID, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: 0})
+	e := ledger.Event{V: ledger.Version, Type: ledger.TaskStarted, At: at, Agent: s.Agent, Task: s.ID, Text: s.Goal, Expires: untilDeadline}
+	e.State = stateText(s)
+	write(t, &e, nil)
+	return t
+}
+
+func stateText(s TaskState) json.RawMessage {
+	text, _ := json.Marshal(s) // plain fields: cannot fail
+	return text
+}
+
+// Change replaces the configuration or the status of a running task.
+func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
+	if v.taskVer == 0 {
+		return nil, action.Fail(action.TaskClosed, "there is no such task")
+	}
+	if v.Task.Status != Running {
+		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+	}
+	x := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
+	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
+	e := v.event(t, who.At)
+	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
+	if next.Deadline > 0 {
+		e.Expires = max(1, next.Deadline-v.Snap.Now)
+	}
+	write(x, &e, nil)
+	return x, nil
+}
+
+// CancelTask ends a task; nothing begins afterwards.
+func CancelTask(v *View, who Who) (*txn.Txn, error) {
+	next := v.Task
+	next.Status, next.Reason = Cancelled, who.Reason
+	return Change(v, ledger.TaskCancelled, next, who)
+}
+
+// CloseTask ends a task that is done or whose deadline has passed.
+func CloseTask(v *View, who Who) (*txn.Txn, error) {
+	next := v.Task
+	next.Status, next.Reason = Closed, who.Reason
+	return Change(v, ledger.TaskClosed, next, who)
+}
+
+// ReadAsk returns the approval with that digest, and its state as of store time now: what waited too long is expired,
+// written down or not.
+func ReadAsk(v *View, digest string, now int64) (approval.State, approval.Request, error) {
+	t, ok := v.Snap.Task.Tokens[tokenAsk+digest]
+	if !ok {
+		return "", approval.Request{}, fmt.Errorf("no approval is asked for this call")
+	}
+	state, a, err := readAsk(t)
+	return state.At(t.Exp, now), a, err
+}
+
+// DecideAsk moves an approval. Approve consents; Reject and Revoke also end the call that waits, if it does.
+func DecideAsk(v *View, digest string, verb approval.Event, who Who) (*txn.Txn, error) {
+	token := v.Snap.Task.Tokens[tokenAsk+digest]
+	state, ask, err := ReadAsk(v, digest, v.Snap.Now)
+	if err != nil {
+		return nil, err
+	}
+	next, err := approval.Next(state, verb)
+	if err != nil {
+		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
+	}
+	if err := approval.MayDecide(ask, v.Task.Approvers, who.Identity); err != nil {
+		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
+	}
+	q := ask
+	t := &txn.Txn{Agent: q.Agent, Task: q.Task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenAsk + digest, From: token.State})
+	e := v.event(eventOf[next], who.At)
+	e.Intent, e.Action, e.Version, e.Digest, e.Approval = q.Intent, q.Action, q.Version, digest, q.ID
+	e.Identity, e.Reason, e.ApprovalFrom, e.ApprovalState = who.Identity, who.Reason, token.State, approval.Mark(next, q.ID, "")
+	if next == approval.Rejected {
+		decided := q.Decided(approval.Decision{Identity: who.Identity, Reason: who.Reason, At: who.At})
+		e.State, _ = json.Marshal(decided) // plain fields: cannot fail
+	}
+	write(t, &e, nil)
+	return t, nil
+}
+
+var eventOf = map[approval.State]ledger.Type{
+	approval.Approved: ledger.ApprovalApproved,
+	approval.Rejected: ledger.ApprovalRejected,
+	approval.Revoked:  ledger.ApprovalRevoked,
+}
+
+// EndParked ends a parked intent whose approval was rejected, revoked or expired.
+func EndParked(v *View, begun ledger.Event, f *action.Failure, owner string, at int64) *txn.Txn {
+	t := &txn.Txn{Agent: begun.Agent, Task: begun.Task, Phase: txn.Refuse, Intent: begun.Intent, Fence: 1, Owner: owner}
+	e := v.event(ledger.Refused, at)
+	e.Intent, e.Call, e.Action, e.Version, e.Digest = begun.Intent, begun.Call, begun.Action, begun.Version, begun.Digest
+	e.Code, e.Failure, e.Approval, e.Returned = f.Code, f, begun.Approval, true
+	write(t, &e, nil)
+	return t
+}
+
+// Resolve writes an operator's word on an intent of unknown outcome.
+func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cost, output action.Document, who Who) (*txn.Txn, error) {
+	key := unknownKey(begun.Action, string(begun.Input))
+	if t := v.Snap.Task.Tokens[key]; t.State != begun.Intent {
+		return nil, fmt.Errorf("intent %s: its outcome is not unknown", begun.Intent)
+	}
+	x := &Run{Agent: agent, Begun: begun, Fence: begun.Fence, Owner: begun.Owner}
+	t := x.txn(txn.Plain)
+	t.Intent = ""
+	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: key, From: begun.Intent, N: -1})
+	e := x.event(ledger.Resolved, who.At)
+	e.Identity, e.Reason, e.Charged = who.Identity, who.Reason, cost
+	e.Overrun = exceeds(cost, begun.Reserved)
+	e.Learned = x.learned(!ok, cost, who.At)
+	if ok {
+		e.Code = action.OK
+		e.Output = json.RawMessage(output.Text())
+		x.Input = output.Tree()
+		tree, err := inputTree(begun)
+		if err != nil {
+			return nil, err
+		}
+		x.Input = tree
+		x.satisfy(&e, output)
+	} else {
+		e.Code = action.Failed
+		e.Failure = action.Fail(action.Failed, "an operator found that the call did not succeed").With(action.DetailReason, who.Reason)
+	}
+	write(t, &e, &begun)
+	return t, nil
+}
+
+// ExpireAsk writes down that a request, or an approval that nobody used, waited too long, and ends the call that waited.
+// Nil where it is no longer so.
+func ExpireAsk(v *View, digest string, parked ledger.Event, ended bool, owner string, at int64) *txn.Txn {
+	token := v.Snap.Task.Tokens[tokenAsk+digest]
+	was, _, _, err := approval.ParseMark(token.State)
+	state, q, readErr := ReadAsk(v, digest, v.Snap.Now)
+	if err != nil || readErr != nil || state != approval.Expired || was == approval.Expired {
+		return nil
+	}
+	f := action.Fail(action.ApprovalExpired, "the approval was not given, or not used, in time; propose the call again to ask again")
+	t := &txn.Txn{Agent: q.Agent, Task: q.Task, Phase: txn.Refuse, Intent: q.Intent, Fence: 1, Owner: owner}
+	if ended {
+		t.Phase, t.Intent = txn.Plain, ""
+	}
+	t.Add(haveMark(digest, token.State), txn.Clause{Op: txn.Time, Min: token.Exp, Max: txn.NoMax})
+	e := v.event(ledger.ApprovalExpired, at)
+	e.Intent, e.Action, e.Digest, e.Approval = q.Intent, q.Action, digest, q.ID
+	e.ApprovalFrom, e.ApprovalState = token.State, approval.Mark(approval.Expired, q.ID, "")
+	write(t, &e, nil)
+	if t.Phase == txn.Refuse {
+		r := v.event(ledger.Refused, at)
+		r.Intent, r.Call, r.Action, r.Version, r.Digest = q.Intent, parked.Call, q.Action, q.Version, digest
+		r.Code, r.Failure, r.Approval, r.Returned = f.Code, f.With(action.DetailApproval, q.ID), q.ID, true
+		write(t, &r, nil)
+	}
+	return t
+}

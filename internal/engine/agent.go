@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/schema"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+)
+
+// Action is a compiled declaration: all that gates need to know, and no user code.
+type Action struct {
+	Name        string
+	Version     string
+	Description string
+	Input       *schema.Schema
+	Risk        int         // declared, 1 to 5
+	Tags        []string    // groups of actions that fail together
+	Estimate    action.Cost // declared
+	Maximum     action.Limit
+	Effect      action.Effect
+	Keyed       bool    // declares an idempotency key
+	Approve     bool    // asks for an approval whatever its risk
+	UntilTrust  float64 // > 0: Approve is waived from this trust on
+	Context     []string
+}
+
+// Repeatable reports whether an attempt of unknown outcome may be made again.
+func (a *Action) Repeatable() bool { return a.Effect.Repeatable() || a.Keyed }
+
+// Declaration returns what the risk model is told of the action.
+func (a *Action) Declaration() risk.Declaration {
+	return risk.Declaration{Name: a.Name, Risk: a.Risk, Tags: a.Tags, Estimate: a.Estimate}
+}
+
+// Agent is a compiled agent.
+type Agent struct {
+	Name    string
+	Actions map[string]*Action
+	Graph   *statespace.Graph
+	Grants  policy.Grants
+}
+
+// Rules are what an engine applies to every agent.
+type Rules struct {
+	Model   *risk.Model
+	Policy  policy.Policy // nil: grants alone decide
+	Observe bool          // record what would be refused, refuse nothing of gates 4 to 8
+}

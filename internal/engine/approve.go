@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// readAsk decodes the token of a digest.
+func readAsk(t txn.Token) (approval.State, approval.Request, error) {
+	state, _, _, err := approval.ParseMark(t.State)
+	if err != nil {
+		return state, approval.Request{}, err
+	}
+	q, err := approval.DecodeRequest(t.Val)
+	return state, q, err
+}
+
+// gate 8
+
+func (r *round) approved() *action.Failure {
+	why := r.whyApproval()
+	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
+	if len(why) == 0 {
+		return nil
+	}
+	if !has {
+		return r.request(why)
+	}
+	state, ask, err := readAsk(t)
+	if err != nil {
+		return action.Fail(action.StoreUnavailable, "the approval of this call cannot be read").Because(err)
+	}
+	r.approvalID = ask.ID
+	live := t.Live(r.call.Now)
+	switch {
+	case state == approval.Rejected:
+		r.pin(haveMark(r.digest, t.State))
+		return r.rejected(ask)
+	case (state == approval.Pending || state == approval.Approved) && !live:
+		return r.expired(t, ask)
+	case state == approval.Pending:
+		r.pin(haveMark(r.digest, t.State))
+		r.silent = r.call.Resume || r.parked == ask.Intent
+		return action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, ask.ID)
+	case state == approval.Approved:
+		return r.consume(t, ask, why)
+	}
+	return r.request(why) // consumed, revoked or expired: another request
+}
+
+func haveMark(digest, mark string) txn.Clause {
+	return txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenAsk + digest, From: mark, N: -1}
+}
+
+// whyApproval says why a person must be asked; nothing means that nobody needs to be.
+func (r *round) whyApproval() []string {
+	return approvalReasons(r.rules, r.view, r.act, r.shown)
+}
+
+func approvalReasons(rules *Rules, v *View, a *Action, shown ledger.RiskShown) (why []string) {
+	if t := v.Task.Threshold; shown.Effective >= t {
+		s := fmt.Sprintf("effective risk %.2f reaches the threshold %.2f", shown.Effective, t)
+		if shown.Rule != "" {
+			s += " (" + shown.Rule + ")"
+		}
+		why = append(why, s)
+	}
+	if a.Approve && !waived(rules, v, a) {
+		why = append(why, "the action asks for an approval")
+	}
+	return why
+}
+
+// waived reports whether earned trust answers the action's own demand for an approval. It never waives the threshold.
+func waived(rules *Rules, v *View, a *Action) bool {
+	if !a.Approve || a.UntilTrust <= 0 {
+		return false
+	}
+	e := rules.Model.Risk(v.Beliefs, a.Declaration())
+	return approval.Waives(rules.Model.Trust(v.Beliefs).Score, a.UntilTrust, e.N-e.Errs)
+}
+
+func (r *round) rejected(ask approval.Request) *action.Failure {
+	f := action.Fail(action.ApprovalRejected, "a person rejected this call; do not ask again").With(action.DetailApproval, ask.ID)
+	if ask.Decision != nil {
+		f = f.With(action.DetailReason, ask.Decision.Reason)
+	}
+	return f
+}
+
+// expired writes the end of a request that waited, or an approval that was not used, too long. It is neither a rejection
+// nor consent.
+func (r *round) expired(t txn.Token, ask approval.Request) *action.Failure {
+	r.pin(haveMark(r.digest, t.State), txn.Clause{Op: txn.Time, Min: t.Exp, Max: txn.NoMax})
+	r.end(ledger.ApprovalExpired, ask, "")
+	r.adopt(ask.Intent)
+	return action.Fail(action.ApprovalExpired, "the approval was not given, or not used, in time; propose the call again to ask again").
+		With(action.DetailApproval, ask.ID)
+}
+
+// end records that a request is over.
+func (r *round) end(t ledger.Type, q approval.Request, reason string) {
+	e := r.view.event(t, r.call.At)
+	e.Intent, e.Action, e.Digest, e.Approval, e.Reason = q.Intent, q.Action, q.Digest, q.ID, reason
+	e.ApprovalFrom = r.view.Snap.Task.Tokens[tokenAsk+q.Digest].State
+	r.closing = append(r.closing, e)
+}
+
+// adopt makes the call continue the intent that was parked when the approval was asked for, unless that has ended.
+func (r *round) adopt(intent string) {
+	if l, known := r.view.Snap.Leases[intent]; known && l.Phase == txn.Settle {
+		r.parked = ""
+		return
+	}
+	r.parked = intent
+}
+
+func approverRisk(s ledger.RiskShown) approval.Risk {
+	return approval.Risk{Declared: s.Declared, Score: s.Score, Effective: s.Effective, P: s.P, Lo: s.Lo, Hi: s.Hi, N: s.N, Rule: s.Rule}
+}
+
+// consume checks that the approval still covers the call: the same digest by construction, not expired, and a risk that
+// has not risen above what the approver saw.
+func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action.Failure {
+	if shown := ask.Risk; r.shown.Effective > shown.Effective {
+		r.pin(haveMark(r.digest, t.State))
+		r.end(ledger.ApprovalRevoked, ask, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
+		r.adopt(ask.Intent)
+		return r.open(why)
+	}
+	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenAsk + r.digest, From: t.State})
+	r.adopt(ask.Intent)
+	r.approvalID, r.expires = ask.ID, t.Exp
+	return nil
+}
+
+// request opens a request in place of none or of one that is over.
+func (r *round) request(why []string) *action.Failure {
+	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
+	r.pinAbsent(tokenAsk+r.digest, t, has)
+	r.approvalID = ""
+	return r.open(why)
+}
+
+func (r *round) open(why []string) *action.Failure {
+	if len(r.view.Task.Approvers) == 0 {
+		r.closing = nil
+		return action.Fail(action.NoApprover, "action %q needs an approval and this task has nobody to ask", r.act.Name)
+	}
+	shown := r.shown
+	r.ask = &approval.Request{
+		ID: r.call.AskID, Agent: r.agent.Name, Task: r.view.Task.ID, Intent: r.intent(), Action: r.act.Name, Version: r.act.Version,
+		Digest: r.digest, Input: json.RawMessage(r.call.Intent.Input.Text()), Why: why, Risk: approverRisk(shown),
+		Policy: r.policy.Version, Forecast: r.reserved, Requester: r.view.Task.Requester,
+		Asked: r.call.Now, Expires: r.call.Now + r.view.Task.AskTTL,
+	}
+	return action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, r.ask.ID)
+}

@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// gate 9: begin and its opposite
+
+func (r *round) event(t ledger.Type) ledger.Event {
+	in := &r.call.Intent
+	e := r.view.event(t, r.call.At)
+	e.Task, e.Agent = in.Task, r.agent.Name
+	e.Intent, e.Call, e.Action, e.Version, e.Digest = r.intent(), in.CallID, in.Action, in.Version, in.Digest
+	e.Provenance = in.Provenance
+	return e
+}
+
+func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {
+	return &txn.Txn{Agent: r.agent.Name, Task: r.call.Intent.Task, Phase: phase, Intent: intent, Fence: 1, Owner: r.call.Owner, TTL: r.call.TTL, Clauses: r.pins}
+}
+
+// write appends an event and what it changes.
+func write(t *txn.Txn, e, held *ledger.Event) {
+	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: eventText(e)})
+	t.Add(Changes(e, held)...)
+}
+
+// begin writes the intent with everything it holds.
+func (r *round) begin() Decision {
+	t := r.txn(txn.Begin, r.intent())
+	e := r.event(ledger.Begun)
+	e.Fence, e.Owner, e.Attempt = 1, r.call.Owner, 1
+	for i := range r.claims {
+		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
+	}
+	e.Reserved, e.Claimed, e.Waived = r.reserved, r.claims, r.waived
+	e.Input = json.RawMessage(r.call.Intent.Input.Text())
+	if !r.rules.Observe || r.shown.Declared > 0 {
+		e.Risk = riskShown(r.shown)
+	}
+	if r.policy.Version != "" || r.policy.Reason != "" {
+		e.Policy = &ledger.PolicyShown{Version: r.policy.Version, Reason: r.policy.Reason}
+	}
+	if token, ok := r.view.Snap.Task.Tokens[tokenAsk+r.digest]; ok && r.expires > 0 {
+		e.Approval = r.approvalID
+		e.ApprovalFrom = token.State
+		e.ApprovalState = approval.Mark(approval.Consumed, r.approvalID, r.intent())
+	}
+	if waived(r.rules, r.view, r.act) && e.Approval == "" {
+		w := r.event(ledger.ApprovalWaived)
+		w.Risk, w.Reason = e.Risk, "the agent's trust answers the action's demand for an approval"
+		write(t, &w, nil)
+	}
+	write(t, &e, nil)
+	return Decision{Txn: t, Begun: &e, Expires: r.expires}
+}
+
+func riskShown(s ledger.RiskShown) *ledger.RiskShown { return &s }
+
+// refuse writes the refusal under the pins gathered so far, so that it is true at its place in the ledger.
+func (r *round) refuse(f *action.Failure) Decision {
+	if r.silent {
+		return Decision{Refusal: f}
+	}
+	over := len(r.closing) > 0 && r.ask == nil // the request this call waited for is over
+	ends := r.parked != "" && (r.call.Resume || over)
+	t := r.txn(txn.Refuse, r.intent())
+	switch {
+	case r.ask != nil && r.parked == "":
+		t.Phase = txn.Park
+	case r.parked != "" && !ends:
+		t.Phase = txn.Plain
+	}
+	for i := range r.closing {
+		if r.ask != nil {
+			r.closing[i].ApprovalState = "" // the new request replaces it in this transaction
+		} else {
+			r.closing[i].ApprovalState = approval.Mark(endOf(r.closing[i].Type), r.closing[i].Approval, "")
+		}
+		write(t, &r.closing[i], nil)
+	}
+	if r.ask != nil {
+		e := r.requested()
+		write(t, &e, nil)
+		return Decision{Txn: t, Refusal: f, Ask: r.ask}
+	}
+	e := r.event(ledger.Refused)
+	e.Code, e.Failure, e.Approval, e.Returned = f.Code, f, f.Approval(), ends
+	if r.shown.Declared > 0 {
+		e.Risk = riskShown(r.shown)
+	}
+	write(t, &e, nil)
+	return Decision{Txn: t, Refusal: f}
+}
+
+func endOf(t ledger.Type) approval.State {
+	if t == ledger.ApprovalExpired {
+		return approval.Expired
+	}
+	return approval.Revoked
+}
+
+func (r *round) requested() ledger.Event {
+	e := r.event(ledger.ApprovalRequested)
+	e.Approval, e.ApprovalState = r.ask.ID, approval.Mark(approval.Pending, r.ask.ID, "")
+	e.Code = action.ApprovalRequired
+	e.Risk, e.Reason = riskShown(r.shown), strings.Join(r.ask.Why, "; ")
+	e.Expires = r.view.Task.AskTTL
+	e.Input = r.ask.Input
+	e.State, _ = json.Marshal(r.ask) // plain fields: cannot fail
+	if r.parked != "" {
+		e.Attempt = 1
+	}
+	return e
+}
+
+// Again prepares the next round after a refused transaction: reports a lease that stands in the way.
+var errSuperseded = errors.New("the intent is held or ended by another worker")
+
+// Again says whether a refused begin may be decided once more, or why not.
+func Again(d *Decision, r txn.Reply) error {
+	if r.Failed >= 0 || r.Fresh == nil {
+		return nil
+	}
+	if l, ok := r.Fresh.Leases[d.Txn.Intent]; ok && l.Phase == txn.Begin {
+		return errSuperseded
+	}
+	return nil
+}
+
+// RiskRose reports whether outcomes that arrived while the begin was on its way lift the action to where it would have
+// needed an approval, or above the ceiling: the call must then be given back and decided again.
+func RiskRose(rules *Rules, agent *Agent, view *View, call *Call, d *Decision, pending []txn.Pending) (bool, error) {
+	unseen := false
+	for _, p := range pending {
+		if p.Seq > view.lastPend && isErr(p) {
+			unseen = true
+		}
+	}
+	if !unseen || rules.Observe {
+		return false, nil
+	}
+	b, _, err := foldPending(rules, agent, view.stored, pending)
+	if err != nil {
+		return false, err
+	}
+	v := *view
+	v.Beliefs = b
+	r := &round{rules: rules, agent: agent, view: &v, call: call, act: agent.Actions[call.Intent.Action]}
+	shown := r.assess()
+	if c := v.Task.Ceiling; c > 0 && shown.Effective > c {
+		return true, nil
+	}
+	if d.Begun.Approval != "" && d.Begun.Risk != nil {
+		return shown.Effective > d.Begun.Risk.Effective, nil
+	}
+	return len(approvalReasons(rules, &v, r.act, shown)) > 0, nil
+}
+
+func isErr(p txn.Pending) bool {
+	var o ledger.Observed
+	return json.Unmarshal([]byte(p.Val), &o) == nil && o.Err
+}

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// forever is how long something without a deadline is due: a hundred years, in µs.
+const forever = int64(100 * 365 * 24 * 3600 * 1_000_000)
+
+// Changes returns what an event does to the state, as clauses without limits. The transaction that writes the event adds
+// the pins; a fold replays the changes alone. held is the begun or parked event of the same intent, where there is one.
+func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause {
+	var c changes
+	switch e.Type {
+	case ledger.TaskStarted, ledger.TaskChanged, ledger.TaskCancelled, ledger.TaskClosed:
+		c.task(e)
+	case ledger.Refused:
+		c.refused(e)
+	case ledger.ApprovalRequested:
+		c.requested(e)
+	case ledger.ApprovalApproved:
+		c.mark(e)
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
+			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+	case ledger.ApprovalRejected, ledger.ApprovalRevoked, ledger.ApprovalExpired:
+		c.mark(e)
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+	case ledger.Begun:
+		c.begun(e)
+	case ledger.Attempt:
+		c.attempt(e, held)
+	case ledger.Settled:
+		c.settled(e, held)
+	case ledger.Late:
+		c.charge(e.Charged, e.Charged)
+	case ledger.Resolved:
+		c.resolved(e, held)
+	}
+	return c
+}
+
+type changes []txn.Clause
+
+func (c *changes) add(cs ...txn.Clause) { *c = append(*c, cs...) }
+
+func (c *changes) put(scope txn.Scope, key, val string) {
+	c.add(txn.Clause{Op: txn.Put, Scope: scope, Key: key, Val: val})
+}
+
+// charge adds to what is granted and what is spent, axis by axis.
+func (c *changes) charge(granted, spent action.Cost) {
+	for a := range action.AxisCount {
+		c.count(budget.GrantedKey(a), granted.Amount(a))
+		c.count(budget.SpentKey(a), spent.Amount(a))
+	}
+}
+
+func (c *changes) count(key string, n int64) {
+	if n != 0 {
+		c.add(count(key, n, txn.NoMin, txn.NoMax))
+	}
+}
+
+// member names an intent in a queue of the agent.
+func member(task, intent string) string { return task + "\n" + intent }
+
+func (c *changes) task(e *ledger.Event) {
+	c.put(txn.Task, cellTask, string(e.State))
+	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task})
+		return
+	}
+	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
+}
+
+func (c *changes) refused(e *ledger.Event) {
+	if e.Code.Info().Violation {
+		c.add(txn.Clause{Op: txn.Count, Scope: txn.Agent, Key: countBreach, N: 1, Min: txn.NoMin, Max: txn.NoMax})
+	}
+	if e.Returned { // it ends a parked intent
+		c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, 0))
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+	}
+}
+
+func (c *changes) requested(e *ledger.Event) {
+	c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State), N: e.Expires})
+	c.put(txn.Record, cellRequest+e.Approval, e.Digest)
+	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval, N: e.Expires})
+	if e.Attempt == 0 { // a first request parks the intent
+		c.put(txn.Record, cellIntent+e.Intent, eventText(e))
+		c.call(e)
+	}
+}
+
+func (c *changes) call(e *ledger.Event) {
+	if e.Call != "" {
+		c.put(txn.Record, cellCall+e.Call, e.Intent+"\n"+cmp.Or(e.Digest, "-"))
+	}
+}
+
+// mark moves the token of an approval. A rejection is Set, because its reason travels with it and it never expires.
+func (c *changes) mark(e *ledger.Event) {
+	switch {
+	case e.ApprovalState == "":
+	case e.State != nil:
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State)})
+	default:
+		take := txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenAsk + e.Digest, From: e.ApprovalFrom, To: e.ApprovalState}
+		if e.Type == ledger.ApprovalExpired {
+			take.N = -1
+		}
+		c.add(take)
+	}
+}
+
+func (c *changes) begun(e *ledger.Event) {
+	c.put(txn.Record, cellIntent+e.Intent, eventText(e))
+	if e.Fence > 1 {
+		return
+	}
+	c.charge(e.Reserved, action.Cost{})
+	for _, k := range e.Claimed {
+		op := txn.Take
+		if k.From == "" { // of a bulk fact: stamped now, so that a newer listing establishes it again
+			op = txn.Set
+		}
+		c.add(txn.Clause{Op: op, Scope: txn.Task, Key: k.Key, From: k.From, To: k.To})
+	}
+	if e.Approval != "" {
+		c.mark(e)
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+	}
+	c.call(e)
+}
+
+func (c *changes) attempt(e, held *ledger.Event) {
+	c.charge(e.Reserved, action.Cost{})
+	c.count(countRuns, 1)
+	c.put(txn.Record, cellIntent+e.Intent, eventText(Continued(held, e)))
+	c.learn(e)
+}
+
+// Continued returns what an intent holds after an attempt event.
+func Continued(held, e *ledger.Event) *ledger.Event {
+	h := *held
+	h.Attempt = e.Attempt
+	if sum, err := h.Reserved.Add(e.Reserved); err == nil {
+		h.Reserved = sum
+	}
+	return &h
+}
+
+func (c *changes) learn(e *ledger.Event) {
+	if e.Learned != nil {
+		text, _ := json.Marshal(e.Learned) // plain fields: cannot fail
+		c.add(txn.Clause{Op: txn.Pend, Scope: txn.Agent, Val: string(text)})
+	}
+}
+
+func (c *changes) settled(e, held *ledger.Event) {
+	info := e.Code.Info()
+	switch info.Charge {
+	case action.ChargeReserved:
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: unknownKey(e.Action, string(held.Input)), To: e.Intent})
+	case action.ChargeReleased:
+		c.release(e, held)
+	default:
+		c.charge(minus(e.Charged, held.Reserved), e.Charged)
+	}
+	if info.Executed != action.No && e.Action != PlanAction {
+		c.count(countRuns, 1)
+	}
+	c.facts(e)
+	c.learn(e)
+	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))
+}
+
+// release gives back what the intent held. What moved on meanwhile is skipped: a settle is refused by its fence alone.
+func (c *changes) release(e, held *ledger.Event) {
+	c.charge(minus(action.Cost{}, held.Reserved), action.Cost{})
+	for _, k := range held.Claimed {
+		c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: k.Key, From: k.To, To: k.From, N: -1, Soft: true})
+	}
+	if held.Approval != "" {
+		c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenAsk + held.Digest, From: held.ApprovalState, To: held.ApprovalFrom, N: -1, Soft: true})
+	}
+}
+
+// minus is a difference for counters; it may be negative on any axis.
+func minus(a, b action.Cost) action.Cost {
+	d := action.Cost{Currency: cmp.Or(a.Currency, b.Currency)}
+	for x := range action.AxisCount {
+		d = d.With(x, a.Amount(x)-b.Amount(x))
+	}
+	return d
+}
+
+func (c *changes) facts(e *ledger.Event) {
+	for _, k := range e.Facts {
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenFact + k, To: held})
+	}
+	sets := make([]string, 0, len(e.Bulk))
+	for k := range e.Bulk {
+		sets = append(sets, k)
+	}
+	slices.Sort(sets)
+	for _, k := range sets {
+		text, _ := json.Marshal(e.Bulk[k]) // strings: cannot fail
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held, Val: string(text)})
+	}
+}
+
+func (c *changes) resolved(e, held *ledger.Event) {
+	c.charge(minus(e.Charged, held.Reserved), e.Charged)
+	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: unknownKey(e.Action, string(held.Input)), From: e.Intent, N: -1})
+	c.facts(e)
+	c.learn(e)
+	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))
+}
+
+func eventText(e *ledger.Event) string {
+	text, err := ledger.Encode(*e)
+	if err != nil { // every event that gets here was made by this package from checked values
+		return fmt.Sprintf(`{"v":%d,"type":"note","text":%q}`, ledger.Version, err)
+	}
+	return text
+}
+
+func outcomeText(e *ledger.Event, attempts int) string {
+	o := action.Outcome{
+		Intent: e.Intent, Action: e.Action, Code: e.Code, Output: e.Output, Cost: e.Charged, Attempts: max(attempts, 1),
+		Failure: e.Failure, Waived: e.Waived,
+	}
+	if e.Code.Info().Executed == action.No {
+		o.Attempts = 0
+	}
+	text, _ := json.Marshal(o) // plain fields: cannot fail
+	return string(text)
+}
+
+// ReadOutcome decodes a recorded outcome.
+func ReadOutcome(text string) (o action.Outcome, err error) {
+	if text == "" {
+		return o, fmt.Errorf("no outcome is recorded")
+	}
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return o, fmt.Errorf("recorded outcome: %w", err)
+	}
+	return o, nil
+}

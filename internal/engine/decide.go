@@ -1,0 +1,378 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Call is one proposed call as the shell observed it. What depends on the input alone, user code included, has been
+// evaluated once: Edge and Rule.
+type Call struct {
+	Intent action.Intent
+	Edge   *action.Failure // verdict of the strict edge and the schema
+	Rule   int             // level that a per-argument rule demands, 0 for none
+	Named  string          // the rule's name
+	Resume bool            // the parked intent itself, not a new call of the same input
+
+	Now   int64  // store time, estimated, µs
+	At    int64  // worker time, µs
+	Owner string // of the lease
+	TTL   int64  // of the lease, µs
+	AskID string // id of the approval request, should one be opened
+}
+
+// Decision is what to do, in the order of the fields: the first that is set and not yet done.
+type Decision struct {
+	// Lookup names an intent whose outcome and lease must be read before the call can be decided: its call id was used
+	// before.
+	Lookup string
+	// Recorded is the answer: the call was made before. Nothing is written.
+	Recorded *action.Outcome
+	// Txn must be accepted before anything below may be done. Refused: merge what the reply brought and decide again.
+	// Nil together with Refusal: answer without writing.
+	Txn *txn.Txn
+	// Refusal is the answer once Txn is accepted; nothing may run.
+	Refusal *action.Failure
+	// Ask is to be made known to approvers, after Txn.
+	Ask *approval.Request
+	// Begun is what the intent holds from here to its settle: it may run under the lease that Txn took.
+	Begun *ledger.Event
+	// Expires is the store time after which the consumed approval no longer covers the start, 0 for never.
+	Expires int64
+}
+
+// gates 1 to 8, in order. Those of observe mode are waived: what they would have refused is recorded.
+var gates = [...]struct {
+	check  func(*round) *action.Failure
+	waived bool
+}{
+	{(*round).taskRuns, false},
+	{(*round).actionExists, false},
+	{(*round).inputIsValid, false},
+	{(*round).prerequisiteLegal, true},
+	{(*round).outcomeKnown, false},
+	{(*round).policyPermits, true},
+	{(*round).riskUnderCeiling, true},
+	{(*round).affordable, true},
+	{(*round).approved, true},
+}
+
+// round is one evaluation of the gates. Pins gather every value the verdict rests on.
+type round struct {
+	rules *Rules
+	agent *Agent
+	view  *View
+	call  *Call
+	act   *Action
+
+	pins     []txn.Clause
+	claims   []ledger.Claim
+	shown    ledger.RiskShown
+	policy   policy.Decision
+	reserved action.Cost
+	waived   []*action.Failure
+
+	approvalID string // of the approval to be consumed
+	digest     string // of the token that carries it
+	parked     string // the intent that waits for it
+	expires    int64
+	ask        *approval.Request // to be opened
+	closing    []ledger.Event    // ends of earlier requests, before the refusal or the begin
+	silent     bool              // answer without writing: a parked call still waits
+}
+
+// Decide passes one call through the gates.
+func Decide(rules *Rules, agent *Agent, view *View, call *Call) Decision {
+	r := &round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest}
+	if d, done := r.seenBefore(); done {
+		return d
+	}
+	for i := range gates {
+		mark := len(r.pins)
+		f := gates[i].check(r)
+		switch {
+		case f == nil:
+		case gates[i].waived && rules.Observe:
+			r.pins = r.pins[:mark]
+			r.ask, r.closing, r.silent = nil, nil, false
+			r.waived = append(r.waived, f)
+		default:
+			return r.refuse(f)
+		}
+	}
+	return r.begin()
+}
+
+func (r *round) pin(cs ...txn.Clause) { r.pins = append(r.pins, cs...) }
+
+// seenBefore looks the call id up first: else a repeated call of a consumed fact would read NOT_LEGAL instead of its
+// recorded outcome.
+func (r *round) seenBefore() (Decision, bool) {
+	id := r.call.Intent.CallID
+	if id == "" || r.call.Resume {
+		return Decision{}, false
+	}
+	snap := r.view.Snap
+	cell := snap.Record.Cells[cellCall+id]
+	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellCall + id, N: cell.Ver})
+	if cell.Ver == 0 {
+		return Decision{}, false
+	}
+	intent, digest, _ := strings.Cut(cell.Val, "\n")
+	if digest != callDigest(&r.call.Intent) {
+		f := action.Fail(action.InputInvalid, "call id %q was already used for another call; give every call an id of its own", id)
+		return r.refuse(f.With(action.DetailIntent, intent)), true
+	}
+	lease, known := snap.Leases[intent]
+	if !known {
+		return Decision{Lookup: intent}, true
+	}
+	switch lease.Phase {
+	case txn.Settle:
+		return r.recorded(intent), true
+	case txn.Begin:
+		f := action.Fail(action.InFlight, "a call with id %q is running", id)
+		return r.refuse(f.With(action.DetailIntent, intent)), true
+	}
+	r.parked = intent
+	return Decision{}, false
+}
+
+func (r *round) recorded(intent string) Decision {
+	o, err := ReadOutcome(r.view.Snap.Record.Cells[cellOutcome+intent].Val)
+	if err != nil {
+		return r.refuse(action.Fail(action.StoreUnavailable, "the recorded outcome of intent %s cannot be read", intent).Because(err))
+	}
+	o.Recorded = true
+	return Decision{Recorded: &o}
+}
+
+// callDigest identifies action and input even where the input did not pass the edge.
+func callDigest(in *action.Intent) string {
+	if in.Digest != "" {
+		return in.Digest
+	}
+	return "-"
+}
+
+// gate 1
+
+func (r *round) taskRuns() *action.Failure {
+	v := r.view
+	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
+	switch {
+	case v.taskVer == 0:
+		return action.Fail(action.TaskClosed, "there is no such task; start it first")
+	case v.Task.Status == Cancelled:
+		return action.Fail(action.Cancelled, "the task was cancelled").With(action.DetailReason, v.Task.Reason)
+	case v.Task.Status != Running:
+		return action.Fail(action.TaskClosed, "the task has ended").With(action.DetailReason, v.Task.Reason)
+	case v.Task.Deadline == 0:
+		return nil
+	case r.call.Now >= v.Task.Deadline:
+		r.pin(txn.Clause{Op: txn.Time, Min: v.Task.Deadline, Max: txn.NoMax})
+		return action.Fail(action.TaskClosed, "the deadline of the task has passed")
+	}
+	r.pin(txn.Clause{Op: txn.Time, Min: txn.NoMin, Max: v.Task.Deadline - 1})
+	return nil
+}
+
+// gate 2
+
+func (r *round) actionExists() *action.Failure {
+	if r.act == nil {
+		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.call.Intent.Action)
+	}
+	for _, need := range r.act.Context {
+		if !slices.Contains(r.view.Task.Context, need) {
+			return action.Fail(action.ContextMissing, "action %q needs the context %q, which this task does not have", r.act.Name, need)
+		}
+	}
+	return nil
+}
+
+// gate 3
+
+func (r *round) inputIsValid() *action.Failure { return r.call.Edge }
+
+// gate 4
+
+func (r *round) prerequisiteLegal() *action.Failure {
+	needs, err := r.agent.Graph.Required(r.act.Name, r.call.Intent.Input.Tree())
+	if err != nil {
+		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.act.Name).Because(err)
+	}
+	for i := range needs {
+		if f := r.satisfied(&needs[i]); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// satisfied checks one requirement and pins what it found.
+func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
+	if need.Missing != "" {
+		return r.notLegal(need, "the input has no "+need.Missing)
+	}
+	name, within := tokenFact+need.Key, need.Within.Microseconds()
+	t, has := r.view.Snap.Task.Tokens[name]
+	from := held
+	switch bulk := r.view.Snap.Task.Tokens[tokenBulk+need.SetKey]; {
+	case has && t.State == held:
+	case inBulk(bulk, need.Value) && (!has || t.At < bulk.At):
+		r.pinAbsent(name, t, has)
+		name, t, from = tokenBulk+need.SetKey, bulk, ""
+	default:
+		r.pinAbsent(name, t, has)
+		if has {
+			return r.notLegal(need, "it was used by another call")
+		}
+		return r.notLegal(need, "it has not happened")
+	}
+	if within > 0 && t.At+within < r.call.Now {
+		r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name, From: held, N: -1}, txn.Clause{Op: txn.Time, Min: t.At + within + 1, Max: txn.NoMax})
+		return r.notLegal(need, "it is too long ago")
+	}
+	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name, From: held, N: within})
+	if need.Consumed {
+		r.claims = append(r.claims, ledger.Claim{Key: tokenFact + need.Key, From: from})
+	}
+	return nil
+}
+
+// inBulk reports whether the bulk token of a field set holds the value.
+func inBulk(t txn.Token, value string) bool {
+	if t.State != held {
+		return false
+	}
+	var values []string
+	if json.Unmarshal([]byte(t.Val), &values) != nil {
+		return false
+	}
+	_, found := slices.BinarySearch(values, value)
+	return found
+}
+
+// pinAbsent pins that the token is not held.
+func (r *round) pinAbsent(name string, t txn.Token, has bool) {
+	c := txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name}
+	if has {
+		c.From, c.N = t.State, -1
+	}
+	r.pin(c)
+}
+
+func (r *round) notLegal(need *statespace.Requirement, why string) *action.Failure {
+	f := action.Fail(action.NotLegal, "action %q is not available for this input now", r.act.Name)
+	return f.With(action.DetailUnmet, cmp.Or(need.Key, need.Action)+": "+why)
+}
+
+// outcomeKnown refuses the same action and input while an outcome of it is unknown.
+func (r *round) outcomeKnown() *action.Failure {
+	key := unknownKey(r.act.Name, r.call.Intent.Input.Text())
+	t, has := r.view.Snap.Task.Tokens[key]
+	r.pinAbsent(key, t, has)
+	if !has {
+		return nil
+	}
+	f := action.Fail(action.NotLegal, "it is not known whether an earlier call of %q with this input took effect; a person must resolve it", r.act.Name)
+	return f.With(action.DetailIntent, t.State)
+}
+
+// gate 5
+
+func (r *round) policyPermits() *action.Failure {
+	r.policy = r.permits(r.call.Intent.Input.Tree(), false)
+	if r.policy.Permit {
+		return nil
+	}
+	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
+	return f.With(action.DetailRule, r.policy.Reason)
+}
+
+func (r *round) permits(input any, anyInput bool) policy.Decision {
+	e := r.view.Beliefs
+	return permits(r.rules, r.agent, policy.Request{
+		Agent: r.agent.Name, Action: r.act.Name, Version: r.act.Version, Input: input, AnyInput: anyInput, Declared: r.act.Risk,
+		Effective:  risk.Effective(r.act.Risk, r.rules.Model.Risk(e, r.act.Declaration()).Score, r.call.Rule),
+		Trust:      r.rules.Model.Trust(e).Score,
+		Provenance: r.call.Intent.Provenance,
+	})
+}
+
+// gate 6
+
+func (r *round) riskUnderCeiling() *action.Failure {
+	r.shown = r.assess()
+	cell := r.view.Snap.Agent.Cells[cellLevel+r.act.Name]
+	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellLevel + r.act.Name, N: cell.Ver})
+	if c := r.view.Task.Ceiling; c > 0 && r.shown.Effective > c {
+		f := action.Fail(action.RiskCeiling, "action %q is too risky for this task now", r.act.Name)
+		return f.With(action.DetailRule, fmt.Sprintf("effective risk %.2f is above the ceiling %.2f", r.shown.Effective, c))
+	}
+	return nil
+}
+
+func (r *round) assess() ledger.RiskShown {
+	e := r.rules.Model.Risk(r.view.Beliefs, r.act.Declaration())
+	return ledger.RiskShown{
+		Declared: r.act.Risk, Score: e.Score, Effective: risk.Effective(r.act.Risk, e.Score, r.call.Rule),
+		P: e.P, Lo: e.Lo, Hi: e.Hi, N: e.N, Rule: r.call.Named,
+	}
+}
+
+// gate 7
+
+func (r *round) affordable() *action.Failure {
+	g, no := afford(r.rules, r.view, r.act)
+	return r.reserve(g, no)
+}
+
+// afford asks the budget what a call of the action reserves.
+func afford(rules *Rules, v *View, a *Action) (budget.Grant, *budget.Refusal) {
+	return budget.Reserve(v.Account(), budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: forecast(rules, v, a)})
+}
+
+// reserve pins that the reservation keeps every limit; what it adds comes with the begin.
+func (r *round) reserve(g budget.Grant, no *budget.Refusal) *action.Failure {
+	limit := r.view.Task.Limit
+	r.reserved = g.Reserved
+	if no != nil {
+		if n, ok := limit.On(no.Axis).Get(); ok && no.Left < no.Want {
+			r.pin(count(budget.GrantedKey(no.Axis), 0, n-no.Want+1, txn.NoMax))
+		}
+		f := action.Fail(action.BudgetExhausted, "the budget does not allow %q: %s", r.act.Name, no.Message)
+		return f.With(action.DetailAxis, no.Axis.String())
+	}
+	for a := range action.AxisCount {
+		if n, ok := limit.On(a).Get(); ok {
+			r.pin(count(budget.GrantedKey(a), 0, txn.NoMin, n-g.Reserved.Amount(a)))
+		}
+	}
+	return nil
+}
+
+func count(key string, n, lo, hi int64) txn.Clause {
+	return txn.Clause{Op: txn.Count, Scope: txn.Task, Key: key, N: n, Min: lo, Max: hi}
+}
+
+// intent is the id the call will run under: that of the parked intent where one waits for the same approval.
+func (r *round) intent() string {
+	if r.parked != "" {
+		return r.parked
+	}
+	return r.call.Intent.ID
+}

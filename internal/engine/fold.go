@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// levelSteps is how finely the level cell follows the score: a decision that pins it is refused when the score moves by
+// about a quarter of a level. Smaller moves by outcomes not yet folded are seen by [RiskRose].
+const levelSteps = 4
+
+// step is what folding one outcome did.
+type step struct {
+	observed   ledger.Observed
+	innovation risk.Innovation
+}
+
+// foldPending applies pending outcomes, in their order, to a belief.
+func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pending) (risk.Belief, []step, error) {
+	var steps []step
+	for _, p := range pending {
+		var o ledger.Observed
+		if err := json.Unmarshal([]byte(p.Val), &o); err != nil {
+			return b, steps, fmt.Errorf("pending outcome %d of %s: %w", p.Seq, agent.Name, err)
+		}
+		o.Seq = p.Seq
+		next, in, err := learn(rules, agent, b, o)
+		if err != nil {
+			return b, steps, fmt.Errorf("pending outcome %d of %s: %w", p.Seq, agent.Name, err)
+		}
+		b = next
+		steps = append(steps, step{o, in})
+	}
+	return b, steps, nil
+}
+
+// learn folds one outcome. A cost that the model cannot take (its currency differs from the declared one) must not keep
+// the outcome itself from being learned.
+func learn(rules *Rules, agent *Agent, b risk.Belief, o ledger.Observed) (risk.Belief, risk.Innovation, error) {
+	d := declarationOf(agent, o)
+	next, in, err := rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: o.Cost})
+	if err == nil {
+		return next, in, nil
+	}
+	cost := o.Cost
+	cost.Money, cost.Currency = 0, ""
+	return rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: cost})
+}
+
+// declarationOf returns the declaration of an observed action, or a bare one of the level it was observed under where
+// this worker does not hold it.
+func declarationOf(agent *Agent, o ledger.Observed) risk.Declaration {
+	if a := agent.Actions[o.Action]; a != nil {
+		return a.Declaration()
+	}
+	level := o.Declared
+	if level < 1 || level > 5 {
+		level = 3
+	}
+	return risk.Declaration{Name: o.Action, Risk: level}
+}
+
+// Fold moves the pending outcomes of the snapshot into the stored beliefs, by compare-and-set on their shared block. Nil
+// where nothing is pending.
+func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, error) {
+	if len(snap.Pending) == 0 {
+		return nil, nil
+	}
+	before, err := storedBeliefs(rules, &snap.Agent)
+	if err != nil {
+		return nil, err
+	}
+	after, steps, err := foldPending(rules, agent, before, snap.Pending)
+	if err != nil {
+		return nil, err
+	}
+	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, FromSeq: snap.Pending[0].Seq, ToSeq: lastSeq(snap.Pending)}
+	for _, s := range steps {
+		e.Outcomes = append(e.Outcomes, s.observed)
+		if s.innovation.Flag {
+			e.Changes = append(e.Changes, changeOf(rules, after, declarationOf(agent, s.observed), s.innovation))
+		}
+	}
+	t := &txn.Txn{Agent: agent.Name, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellTrust, N: snap.Agent.Cells[cellTrust].Ver})
+	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
+	t.Add(beliefCells(rules, agent, snap, after, e.Outcomes)...)
+	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
+	return t, nil
+}
+
+func changeOf(rules *Rules, b risk.Belief, d risk.Declaration, in risk.Innovation) ledger.Change {
+	e := rules.Model.Risk(b, d)
+	c := ledger.Change{Belief: d.Name, Was: in.ScoreBefore, Now: in.ScoreAfter, Level: risk.Level(in.ScoreAfter), P: e.P, Lo: e.Lo, Hi: e.Hi, N: e.N}
+	c.Reason = "surprise of " + strconv.FormatFloat(in.Surprise, 'f', 2, 64) + " nats"
+	if in.Change != "" {
+		c.Reason = "change detected: " + string(in.Change)
+	}
+	return c
+}
+
+// beliefCells writes the blocks that the outcomes touched, and the level cells that moved.
+func beliefCells(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, outcomes []ledger.Observed) []txn.Clause {
+	var c changes
+	c.put(txn.Agent, cellTrust, string(b.Shared()))
+	done := map[string]bool{}
+	for _, o := range outcomes {
+		if done[o.Action] {
+			continue
+		}
+		done[o.Action] = true
+		block, ok := b.Action(o.Action)
+		if !ok {
+			continue
+		}
+		c.put(txn.Agent, cellBelief+o.Action, string(block))
+		level := levelText(rules.Model.Risk(b, declarationOf(agent, o)).Score)
+		if snap.Agent.Cells[cellLevel+o.Action].Val != level {
+			c.put(txn.Agent, cellLevel+o.Action, level)
+		}
+	}
+	return c
+}
+
+func levelText(score float64) string {
+	return strconv.FormatFloat(math.Floor(score*levelSteps)/levelSteps, 'f', 2, 64)
+}
+
+// FoldLedger derives the state of a task, and what it added to its agent's, from the task's ledger alone.
+func FoldLedger(records []txn.Stored) (txn.State, error) {
+	s := txn.NewState()
+	intents := map[string]*ledger.Event{}
+	for _, r := range records {
+		e, err := ledger.Decode(r.Val)
+		if err != nil {
+			return s, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		s.Replay(Changes(&e, intents[e.Intent]), r.At)
+		switch e.Type {
+		case ledger.Begun:
+			intents[e.Intent] = &e
+		case ledger.Attempt:
+			intents[e.Intent] = Continued(intents[e.Intent], &e)
+		}
+	}
+	return s, nil
+}
+
+// FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order.
+func FoldBeliefs(rules *Rules, agent *Agent, records []txn.Stored) (risk.Belief, error) {
+	b := rules.Model.Prior()
+	for _, r := range records {
+		e, err := ledger.Decode(r.Val)
+		if err != nil {
+			return b, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if e.Type == ledger.BeliefReset {
+			b = reset(rules, b, e.Action)
+			continue
+		}
+		for _, o := range e.Outcomes {
+			if b, _, err = learn(rules, agent, b, o); err != nil {
+				return b, fmt.Errorf("record %d: %w", r.Seq, err)
+			}
+		}
+	}
+	return b, nil
+}
+
+func reset(rules *Rules, b risk.Belief, name string) risk.Belief {
+	if name == "" {
+		return rules.Model.ResetTrust(b)
+	}
+	return rules.Model.Reset(b, name)
+}
+
+// Seal links records that are not yet part of the hash chain, from the link of the record before the first. Links are a
+// function of the records, so two workers that seal the same stretch write the same.
+func Seal(agent, task, prev string, records []txn.Stored) (*txn.Txn, string) {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	scope := txn.Task
+	if task == "" {
+		scope = txn.Agent
+	}
+	for _, r := range records {
+		if r.Link == "" {
+			r.Link = ledger.Link(prev, r)
+			t.Add(txn.Clause{Op: txn.Link, Scope: scope, N: r.Seq, Val: r.Link})
+		}
+		prev = r.Link
+	}
+	return t, prev
+}

@@ -1,0 +1,210 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/schema"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// FactsOf builds the prerequisite-legal set from the tokens of a snapshot, in the order in which they were set: a listing
+// establishes again what an earlier call had used up.
+func FactsOf(agent *Agent, snap *txn.Snapshot) *statespace.Set {
+	s := agent.Graph.NewSet()
+	tokens := snap.Task.Tokens
+	keys := slices.SortedFunc(maps.Keys(tokens), func(a, b string) int {
+		return cmp.Or(cmp.Compare(tokens[a].At, tokens[b].At), cmp.Compare(a, b)) // at one time the listing ("F") comes first
+	})
+	for _, k := range keys {
+		noteFact(s, k, tokens[k])
+	}
+	return s
+}
+
+// NoteFacts keeps the set up to date with an accepted transaction, visiting only the dependents of what it touched.
+func NoteFacts(s *statespace.Set, snap *txn.Snapshot, cs []txn.Clause) {
+	for i := range cs {
+		if c := &cs[i]; c.Scope == txn.Task && (c.Op == txn.Set || c.Op == txn.Take) {
+			noteFact(s, c.Key, snap.Task.Tokens[c.Key])
+		}
+	}
+}
+
+func noteFact(s *statespace.Set, key string, t txn.Token) {
+	if set, ok := strings.CutPrefix(key, tokenBulk); ok {
+		var values []string
+		if json.Unmarshal([]byte(t.Val), &values) == nil {
+			s.RemoveBulk(set)
+			s.PutBulk(set, values, t.At)
+		}
+		return
+	}
+	fact, ok := strings.CutPrefix(key, tokenFact)
+	switch {
+	case !ok:
+	case t.State == held:
+		s.Put(fact, t.At)
+	default:
+		s.Use(fact)
+	}
+}
+
+// Guidance is what the planner should know before a refusal tells it.
+func Guidance(v *View, repeats int) []string {
+	acc := v.Account()
+	share, _ := acc.Share()
+	p := budget.Progress{Share: share, Attempts: int(v.Runs()), Facts: v.Facts()}
+	return budget.Guidance(acc, p, repeats)
+}
+
+// Differences says how the later offer differs from the earlier, in words that name nothing a planner was never offered.
+func Differences(earlier, later action.Offer) string {
+	var out []string
+	for _, o := range earlier.Actions {
+		switch n, ok := later.Find(o.Name); {
+		case !ok:
+			out = append(out, fmt.Sprintf("%s is no longer available", o.Name))
+		case n.Status != o.Status:
+			out = append(out, fmt.Sprintf("%s is now %s", o.Name, n.Status))
+		case string(n.Schema) != string(o.Schema):
+			out = append(out, fmt.Sprintf("%s accepts other values now", o.Name))
+		}
+	}
+	for _, o := range later.Actions {
+		if _, ok := earlier.Find(o.Name); !ok {
+			out = append(out, fmt.Sprintf("%s is available now", o.Name))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// Standing says how one action stands for the agent now, with every reason. It is for operators: it names what a planner
+// must not know.
+type Standing struct {
+	Action   string
+	Status   action.Status
+	Reasons  []string // why it is blocked, or gated
+	Risk     ledger.RiskShown
+	Forecast action.Cost
+	Path     statespace.Path // what would make it legal, where prerequisites are missing
+}
+
+// Stand evaluates gates 2 and 4 to 8 for an action without an input.
+func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string, now int64) Standing {
+	st := Standing{Action: name, Status: action.Blocked}
+	a := agent.Actions[name]
+	if a == nil {
+		st.Reasons = []string{fmt.Sprintf("agent %q has no action %q", agent.Name, name)}
+		return st
+	}
+	r := &round{rules: rules, agent: agent, view: v, act: a, call: &Call{Now: now, Intent: action.Intent{Agent: agent.Name, Task: v.Task.ID, Action: name}}}
+	if f := r.taskRuns(); f != nil {
+		st.Reasons = append(st.Reasons, f.Explain())
+	}
+	if f := r.actionExists(); f != nil {
+		st.Reasons = append(st.Reasons, f.Explain())
+	}
+	if !set.Fresh(name, now) {
+		unmet, _ := agent.Graph.Explain(name, set, now) // the action is known
+		for _, u := range unmet {
+			st.Reasons = append(st.Reasons, u.String())
+		}
+		st.Path, _ = agent.Graph.Path(name, set, now, nil)
+	}
+	if d := r.permits(nil, true); !d.Permit {
+		st.Reasons = append(st.Reasons, "no permission: "+d.Reason)
+	}
+	st.Risk = r.assess()
+	r.shown = st.Risk
+	if c := v.Task.Ceiling; c > 0 && st.Risk.Effective > c {
+		st.Reasons = append(st.Reasons, fmt.Sprintf("effective risk %.2f is above the ceiling %.2f", st.Risk.Effective, c))
+	}
+	grant, no := afford(rules, v, a)
+	st.Forecast = grant.Reserved
+	if no != nil {
+		st.Reasons = append(st.Reasons, "budget: "+no.Message)
+	}
+	why := r.whyApproval()
+	switch {
+	case len(st.Reasons) > 0:
+	case len(why) == 0:
+		st.Status = action.Legal
+	case len(v.Task.Approvers) == 0:
+		st.Reasons = append(why, string(action.NoApprover)+": this task has nobody to ask")
+	default:
+		st.Status, st.Reasons = action.Gated, why
+	}
+	return st
+}
+
+// Offer returns what exists for the planner now, in declaration order. In observe mode nothing is withheld but what the
+// task itself cannot run.
+func Offer(rules *Rules, agent *Agent, v *View, set *statespace.Set, now int64) ([]action.Offered, error) {
+	var out []action.Offered
+	names := set.Names()
+	if rules.Observe {
+		names = agent.Graph.Names()
+	}
+	for _, name := range names {
+		st := Stand(rules, agent, v, set, name, now)
+		if rules.Observe && v.Task.Status == Running {
+			st.Status = action.Legal
+		}
+		if st.Status == action.Blocked {
+			continue
+		}
+		o, err := offered(agent.Actions[name], st, set, now)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+func offered(a *Action, st Standing, set *statespace.Set, now int64) (action.Offered, error) {
+	text, err := narrowed(a, set.Allowed(a.Name, now))
+	if err != nil {
+		return action.Offered{}, fmt.Errorf("action %q: narrow its schema: %w", a.Name, err)
+	}
+	o := action.Offered{
+		Name: a.Name, Version: a.Version, Description: a.Description, Schema: text, Status: st.Status,
+		Risk: st.Risk.Effective, Forecast: st.Forecast, Effect: a.Effect,
+	}
+	if st.Status == action.Gated {
+		o.Why = "a person will be asked to approve it"
+	}
+	return o, nil
+}
+
+// narrowed restricts the schema to the values that satisfy the prerequisites, where they are few.
+func narrowed(a *Action, allowed []statespace.Allowed) (json.RawMessage, error) {
+	var few []schema.Allowed
+	for _, w := range allowed {
+		if w.Tuples == nil {
+			continue
+		}
+		n := schema.Allowed{Fields: w.Fields}
+		for _, t := range w.Tuples {
+			tuple := make([]json.RawMessage, len(t))
+			for i, v := range t {
+				tuple[i] = json.RawMessage(v)
+			}
+			n.Tuples = append(n.Tuples, tuple)
+		}
+		few = append(few, n)
+	}
+	if len(few) == 0 {
+		return a.Input.JSON(), nil
+	}
+	return schema.Narrow(a.Input, few)
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// PlanAction is the built-in action that planning is charged to. It passes gates 1, 7, 9 and 13 only: no belief, no
+// policy, no approval.
+const PlanAction = "delta.plan"
+
+// planner is the agent that holds nothing but the built-in action: planning satisfies nothing.
+var planGraph = func() *statespace.Graph {
+	g, err := statespace.Compile(nil)
+	if err != nil {
+		panic(err) // an empty graph compiles
+	}
+	return g
+}()
+
+// DecidePlan reserves what one proposal of the planner is expected to cost.
+func DecidePlan(agent *Agent, view *View, call *Call, estimate action.Cost) Decision {
+	plain := &Agent{Name: agent.Name, Graph: planGraph}
+	r := &round{rules: &Rules{}, agent: plain, view: view, call: call, act: &Action{Name: PlanAction, Effect: action.None}}
+	if f := r.taskRuns(); f != nil {
+		return r.refuse(f)
+	}
+	grant, no := budget.Reserve(view.Account(), budget.Ask{Estimate: estimate})
+	if f := r.reserve(grant, no); f != nil {
+		return r.refuse(f)
+	}
+	t := r.txn(txn.Begin, call.Intent.ID)
+	e := r.event(ledger.Begun)
+	e.Fence, e.Owner, e.Attempt, e.Reserved = 1, call.Owner, 1, grant.Reserved
+	write(t, &e, nil)
+	return Decision{Txn: t, Begun: &e}
+}
+
+// SettlePlan ends a proposal: what it used is spent whether it was any good or not. Nothing is learned and nothing
+// satisfied.
+func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64) *txn.Txn {
+	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: begun, Fence: 1, Owner: owner}
+	t := x.txn(txn.Settle)
+	e := x.event(ledger.Settled, at)
+	e.Code = action.OK
+	if f != nil {
+		e.Code, e.Failure = f.Code, f
+	}
+	if e.Code.Info().Charge == action.ChargeActual {
+		e.Charged = used
+		e.Overrun = exceeds(used, begun.Reserved)
+	}
+	write(t, &e, &begun)
+	return t
+}

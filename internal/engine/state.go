@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Keys of cells, counters, tokens and queues. The scope is named behind each. Those of the budget are named by package
+// budget.
+const (
+	cellTask     = "task"       // Task: TaskState
+	tokenBulk    = "F/"         // Task: + field set; the newest values of a fact too numerous for tokens of their own
+	tokenFact    = "f/"         // Task: + fact key; held, or claimed:INTENT
+	tokenAsk     = "a/"         // Task: + digest; an approval, see approval.Mark
+	tokenUnknown = "u/"         // Task: + action and input; an outcome nobody knows stands
+	countRuns    = "runs"       // Task: executed attempts
+	countBreach  = "violations" // Agent: refusals of rules the planner could have known
+	cellTrust    = "belief"     // Agent: shared block of the belief
+	cellBelief   = "belief/"    // Agent: + action; its block of the belief
+	cellLevel    = "level/"     // Agent: + action; quantised risk, pinned by decisions
+	cellCall     = "call/"      // Record: + call id; INTENT and digest
+	cellIntent   = "intent/"    // Record: + intent; the event that began or parked it
+	cellOutcome  = "out/"       // Record: + intent; its outcome
+	cellRequest  = "ask/"       // Record: + approval id; digest
+
+	// QueueAsks holds pending approvals, due when they expire; QueueReady parked calls that were approved; QueueTasks
+	// running tasks, due at their deadline.
+	QueueAsks  = "asks"
+	QueueReady = "ready"
+	QueueTasks = "tasks"
+)
+
+const held = "held"
+
+// TaskState is the configuration and status of a task, one cell that every decision pins.
+type TaskState struct {
+	ID        string       `json:"id"`
+	Agent     string       `json:"agent"`
+	Goal      string       `json:"goal,omitempty"`
+	Limit     action.Limit `json:"limit,omitzero"`
+	Threshold float64      `json:"threshold"`         // effective risk from which an approval is needed, 1 to 5
+	Ceiling   float64      `json:"ceiling,omitempty"` // effective risk above which nothing runs, 0 for none
+	Deadline  int64        `json:"deadline,omitempty"`
+	Approvers []string     `json:"approvers,omitempty"`
+	Requester string       `json:"requester,omitempty"`
+	AskTTL    int64        `json:"ask_ttl"` // µs an approval request waits
+	Context   []string     `json:"context,omitempty"`
+	Status    Status       `json:"status"`
+	Reason    string       `json:"reason,omitempty"`
+}
+
+// Status is where a task is in its life. Every status but Running is terminal.
+type Status string
+
+// The statuses of a task.
+const (
+	Running   Status = "running"
+	Cancelled Status = "cancelled"
+	Closed    Status = "closed"
+)
+
+// View is a snapshot with its cells decoded.
+type View struct {
+	Snap    *txn.Snapshot
+	Task    TaskState
+	Beliefs risk.Belief // pending outcomes included
+
+	taskVer   int64
+	trustVer  int64
+	lastPend  int64
+	stored    risk.Belief // as in the cells
+	storedFor map[string]int64
+}
+
+// Look decodes the snapshot, reusing what prev already decoded. The snapshot is not copied and must not change while the
+// view is used.
+func Look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (*View, error) {
+	v := &View{Snap: snap}
+	if prev != nil {
+		*v = *prev
+		v.Snap = snap
+	}
+	if c := snap.Task.Cells[cellTask]; c.Ver != v.taskVer {
+		v.Task = TaskState{}
+		if err := json.Unmarshal([]byte(c.Val), &v.Task); err != nil {
+			return nil, fmt.Errorf("task cell of %s: %w", agent.Name, err)
+		}
+		v.taskVer = c.Ver
+	}
+	return v, v.lookAtBeliefs(rules, agent)
+}
+
+func (v *View) lookAtBeliefs(rules *Rules, agent *Agent) error {
+	shared := v.Snap.Agent.Cells[cellTrust]
+	last := lastSeq(v.Snap.Pending)
+	fresh := v.storedFor == nil
+	if !fresh && shared.Ver == v.trustVer && last == v.lastPend {
+		return nil
+	}
+	if fresh || shared.Ver != v.trustVer {
+		b, err := storedBeliefs(rules, &v.Snap.Agent)
+		if err != nil {
+			return err
+		}
+		v.stored, v.trustVer, v.storedFor = b, shared.Ver, map[string]int64{}
+	}
+	b, _, err := foldPending(rules, agent, v.stored, v.Snap.Pending)
+	v.Beliefs, v.lastPend = b, last
+	return err
+}
+
+func lastSeq(p []txn.Pending) int64 {
+	if len(p) == 0 {
+		return 0
+	}
+	return p[len(p)-1].Seq
+}
+
+func storedBeliefs(rules *Rules, sp *txn.Space) (risk.Belief, error) {
+	shared, ok := sp.Cells[cellTrust]
+	if !ok {
+		return rules.Model.Prior(), nil
+	}
+	blocks := map[string][]byte{}
+	for k, c := range sp.Cells {
+		if name, ok := strings.CutPrefix(k, cellBelief); ok {
+			blocks[name] = []byte(c.Val)
+		}
+	}
+	b, err := risk.Decode([]byte(shared.Val), blocks)
+	if err != nil {
+		return b, fmt.Errorf("beliefs in store: %w", err)
+	}
+	return b, nil
+}
+
+// Account is the budget of the task.
+func (v *View) Account() budget.Account {
+	return budget.FromCounters(v.Task.Limit, v.Snap.Task.Counters, "")
+}
+
+// Exists reports whether the task was ever started.
+func (v *View) Exists() bool { return v.taskVer > 0 }
+
+// Runs is the number of executed attempts of the task.
+func (v *View) Runs() int64 { return v.Snap.Task.Counters[countRuns] }
+
+// Violations is the number of refusals of the agent's calls whose rule its planner could have known.
+func (v *View) Violations() int64 { return v.Snap.Agent.Counters[countBreach] }
+
+// Facts is the number of distinct facts satisfied.
+func (v *View) Facts() int {
+	n := 0
+	for k := range v.Snap.Task.Tokens {
+		if strings.HasPrefix(k, tokenFact) {
+			n++
+		}
+	}
+	return n
+}
+
+// unknownKey names the token that stands while the outcome of this action with this input is unknown. The version of the
+// action does not count: a new release does not make the old effect known.
+func unknownKey(name, input string) string {
+	h := sha256.Sum256([]byte(input))
+	return tokenUnknown + name + "/" + hex.EncodeToString(h[:16])
+}
+
+// event returns an event of this task with the fields every event has.
+func (v *View) event(t ledger.Type, at int64) ledger.Event {
+	return ledger.Event{V: ledger.Version, Type: t, At: at, Agent: v.Task.Agent, Task: v.Task.ID}
+}
+
+// ReadIntent reads the cold cells of an intent and its lease; it changes nothing.
+func ReadIntent(agent, task, intent string) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain, Intent: intent}
+	t.Add(txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellIntent + intent}, txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellOutcome + intent})
+	return t
+}
+
+// ReadRequest reads which call an approval is about; it changes nothing.
+func ReadRequest(agent, task, id string) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellRequest + id})
+	return t
+}
+
+// Held returns the event under which an intent began or was parked, from the cells that ReadIntent brought.
+func Held(record *txn.Space, intent string) (ledger.Event, error) {
+	c, ok := record.Cells[cellIntent+intent]
+	if !ok {
+		return ledger.Event{}, fmt.Errorf("intent %s is not recorded", intent)
+	}
+	return ledger.Decode(c.Val)
+}
+
+// Ended returns the outcome of an intent, from the cells that ReadIntent brought, and whether there is one.
+func Ended(record *txn.Space, intent string) (action.Outcome, bool) {
+	o, err := ReadOutcome(record.Cells[cellOutcome+intent].Val)
+	return o, err == nil
+}
+
+// RequestDigest returns the digest of the call an approval is about, from what ReadRequest brought.
+func RequestDigest(record *txn.Space, id string) (string, bool) {
+	c, ok := record.Cells[cellRequest+id]
+	return c.Val, ok
+}
