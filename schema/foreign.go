@@ -3,11 +3,13 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
@@ -184,9 +186,69 @@ func (j *foreign) leaves(e *jsonschema.ValidationError, p *message.Printer, faul
 		for _, token := range e.InstanceLocation {
 			b.WriteString("/" + pointerToken(token))
 		}
-		*faults = append(*faults, fault{clip(b.String(), maxPointer), clip(e.ErrorKind.LocalizedString(p), maxPointer)})
+		*faults = append(*faults, reworded(b.String(), e.ErrorKind, p)...)
 	}
 	for _, cause := range e.Causes {
 		j.leaves(cause, p, faults)
 	}
+}
+
+// reworded says in our words what the library says with the value, which may be secret and of any length, and puts what
+// is wrong with a member at its place.
+func reworded(place string, k jsonschema.ErrorKind, p *message.Printer) []fault {
+	text := ""
+	switch k := k.(type) {
+	case *kind.Required:
+		return perName(place, k.Missing, "is required")
+	case *kind.AdditionalProperties:
+		return perName(place, k.Properties, "is not a known property")
+	case *kind.FalseSchema:
+		text = "no value is allowed here"
+	case *kind.Type:
+		text = "want " + strings.Join(k.Want, " or ") + ", got " + k.Got
+	case *kind.Enum:
+		allowed := make([]string, len(k.Want))
+		for i, v := range k.Want {
+			allowed[i] = canonicalText(v)
+		}
+		text = (&checker{}).notAllowed(allowed)
+	case *kind.Const:
+		text = "want " + canonicalText(k.Want)
+	case *kind.Format:
+		text = "is not a valid " + k.Want
+	case *kind.Pattern:
+		text = "does not match the pattern " + k.Want
+	case *kind.Minimum:
+		text = "want at least " + number(k.Want)
+	case *kind.Maximum:
+		text = "want at most " + number(k.Want)
+	case *kind.ExclusiveMinimum:
+		text = "want more than " + number(k.Want)
+	case *kind.ExclusiveMaximum:
+		text = "want less than " + number(k.Want)
+	case *kind.MultipleOf:
+		text = "want a multiple of " + number(k.Want)
+	case *kind.ContentEncoding, *kind.ContentMediaType, *kind.ContentSchema, *kind.InvalidJsonValue:
+		text = "is not as the schema says"
+	default:
+		text = k.LocalizedString(p)
+	}
+	return []fault{{clip(place, maxPointer), clip(text, maxPointer)}}
+}
+
+func perName(place string, names []string, text string) []fault {
+	var out []fault
+	for _, name := range names[:min(len(names), maxFaults)] {
+		out = append(out, fault{clip(place+"/"+pointerToken(name), maxPointer), text})
+	}
+	return out
+}
+
+// number writes a bound that was written as a decimal.
+func number(r *big.Rat) string {
+	if r.IsInt() {
+		return clip(r.Num().String(), maxShown)
+	}
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
 }

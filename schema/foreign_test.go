@@ -22,7 +22,7 @@ func TestForeignIsChecked(t *testing.T) {
 	require.NoError(t, s.IsObject())
 	assert.Equal(t, []string{"key"}, s.Secrets())
 	for in, field := range map[string]string{
-		`{}`: "", `{"path":1}`: "/path", `{"path":"a","wait":"soon","n":9007199254740993}`: "/wait", `{"path":"a","wait":"P1D"}`: "",
+		`{}`: "/path", `{"path":1}`: "/path", `{"path":"a","wait":"soon","n":9007199254740993}`: "/wait", `{"path":"a","wait":"P1D"}`: "",
 		`{"path":"a","n":9007199254740992}`: "/n", `{"path":"a","key":1}`: "/key", `{"path":"a","pair":["x",1]}`: "/pair/1", `{"path":"a","other":1}`: "/other",
 	} {
 		_, f := s.Check([]byte(in))
@@ -36,6 +36,27 @@ func TestForeignIsChecked(t *testing.T) {
 	assert.Equal(t, action.InputMalformed, f.Code)
 	_, f = s.Check([]byte(`{"path":"a","wait":"P1D","n":9007199254740993,"key":"k","pair":["x"]}`))
 	assert.Nil(t, f)
+}
+
+// TestMessagesNeverRepeatValues gives every kind of fault a value to repeat.
+func TestMessagesNeverRepeatValues(t *testing.T) {
+	const secret = "tok_4111"
+	for _, c := range enforced {
+		if strings.Contains(c.schema, "#") {
+			continue
+		}
+		for _, compile := range []func([]byte) (*Schema, error){Declared, Foreign} {
+			s, err := compile([]byte(`{"properties":{"s":` + c.schema + `}}`))
+			if err != nil {
+				continue // ours alone
+			}
+			for _, in := range []string{`"` + secret + `"`, `["` + secret + `","` + secret + `"]`, `{"x":"` + secret + `"}`} {
+				if _, f := s.Check([]byte(`{"s":` + in + `}`)); f != nil {
+					assert.NotContains(t, f.Explain(), secret, c.schema)
+				}
+			}
+		}
+	}
 }
 
 func TestForeignIsLinted(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 // A struct accepts its fields and nothing else. A field is required unless it says omitempty or omitzero. A pointer is as
 // what it points to: it may be absent where it is optional, and null only with the tag jsonschema:"nullable". Integers
 // must fit their Go type (formats int8 to uint64), []byte is base64 text, time.Time a date-time, any and json.RawMessage
-// are any value. A type that implements encoding.TextUnmarshaler is text. Recursive types become $defs.
+// are any value. A type that implements encoding.TextUnmarshaler (for an output: TextMarshaler) is text. Recursive types become $defs.
 //
 // Errors name the field path and the type or tag: channels, functions, complex numbers, unsafe pointers, interfaces other
 // than any, maps whose keys are not strings, types with a JSON form of their own and no JSONSchema method, the option
@@ -91,6 +91,14 @@ func implements(t, face reflect.Type) bool {
 	return t.Implements(face) || reflect.PointerTo(t).Implements(face)
 }
 
+// speaks reports whether the type has its own way with the direction that is reflected.
+func (r *reflection) speaks(t, in, out reflect.Type) bool {
+	if r.output {
+		return implements(t, out)
+	}
+	return implements(t, in)
+}
+
 // isLeaf reports whether the schema of t is given by leaf, not by what t is made of.
 func (r *reflection) isLeaf(t reflect.Type) bool { return r.leaf(t) != nil }
 
@@ -109,7 +117,7 @@ func (r *reflection) leaf(t reflect.Type) *jsonschema.Schema {
 	switch {
 	case t.Implements(schemaType):
 		return nil // invopop calls it
-	case implements(t, textInType) && implements(t, textOutType):
+	case r.speaks(t, textInType, textOutType) && !r.speaks(t, unmarshalerType, marshalerType):
 		return &jsonschema.Schema{Type: "string"}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return &jsonschema.Schema{Type: "string", Format: "base64"}
@@ -145,7 +153,7 @@ func (r *reflection) survey(t reflect.Type, path string) {
 		return
 	case t.Implements(schemaType) || r.isLeaf(t):
 		return
-	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && (implements(t, unmarshalerType) || implements(t, marshalerType)):
+	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && r.speaks(t, unmarshalerType, marshalerType):
 		r.fault(path, "type %s has a JSON form of its own; give it a method JSONSchema() *jsonschema.Schema", t)
 		return
 	}
@@ -309,8 +317,16 @@ func (r *reflection) invopop(t reflect.Type) (any, error) {
 		t = t.Elem()
 	}
 	top := true
+	// invopop finds the root again by its name: two types of one name must not be taken for each other.
+	ids := map[reflect.Type]string{}
+	unique := func(t reflect.Type) string {
+		if ids[t] == "" {
+			ids[t] = "T" + strconv.Itoa(len(ids))
+		}
+		return ids[t]
+	}
 	reflector := jsonschema.Reflector{
-		Anonymous: true, ExpandedStruct: true, DoNotReference: true,
+		Anonymous: true, ExpandedStruct: true, DoNotReference: true, Namer: unique,
 		Mapper: func(m reflect.Type) *jsonschema.Schema {
 			if name := r.names[m]; name != "" && !(top && m == t) {
 				return &jsonschema.Schema{Ref: "#/$defs/" + name}

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"math/big"
 	"net"
 	"net/netip"
 	"net/url"
@@ -18,8 +19,8 @@ import (
 )
 
 type base struct {
-	ID   string `json:"id" jsonschema:"pattern=^ORD-[0-9]+$"`
-	skip chan int
+	ID   string   `json:"id" jsonschema:"pattern=^ORD-[0-9]+$"`
+	skip chan int //nolint:unused // what is not exported does not count
 }
 
 type Base2 struct {
@@ -186,13 +187,55 @@ func TestReflectRecursive(t *testing.T) {
 	assert.Equal(t, s.Hash(), again.Hash())
 }
 
+func innerOrder() reflect.Type {
+	type Order struct {
+		N int `json:"n"`
+	}
+	return reflect.TypeFor[struct {
+		Order Order `json:"order"`
+	}]()
+}
+
+func TestReflectTypesOfOneName(t *testing.T) {
+	inner := innerOrder().Field(0).Type
+	type Order struct {
+		ID string `json:"id"`
+	}
+	outer := reflect.StructOf([]reflect.StructField{
+		{Name: "A", Type: reflect.TypeFor[Order](), Tag: `json:"a"`}, {Name: "B", Type: inner, Tag: `json:"b"`}})
+	s, err := Reflect(outer)
+	require.NoError(t, err)
+	_, f := s.Check([]byte(`{"a":{"id":"x"},"b":{"n":1}}`))
+	assert.Nil(t, f)
+	s, err = Reflect(reflect.TypeFor[line2]())
+	require.NoError(t, err)
+	_, f = s.Check([]byte(`{"line":{"id":"x"}}`))
+	assert.Nil(t, f)
+}
+
+type line2 struct {
+	Line struct {
+		ID string `json:"id"`
+	} `json:"line"`
+}
+
 type embedsItself struct {
 	*embedsItself
 }
 
 type own1 struct{}
 
-func (own1) MarshalJSON() ([]byte, error) { return nil, errors.New("no") }
+func (*own1) UnmarshalJSON([]byte) error { return errors.New("no") }
+
+type own2 struct{}
+
+func (own2) MarshalJSON() ([]byte, error) { return nil, errors.New("no") }
+
+func TestReflectOutputNamesFormsOfTheirOwn(t *testing.T) {
+	_, err := ReflectOutput(reflect.TypeFor[struct{ O []own2 }]())
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), "field O.*: type schema.own2 has a JSON form of its own")
+}
 
 type (
 	twice struct {
@@ -229,6 +272,7 @@ func TestReflectNamesWhatHasNoSchema(t *testing.T) {
 			B func()
 		}](), []string{"field A", "field B"}},
 		{"own form", reflect.TypeFor[struct{ O own1 }](), []string{"field O: type schema.own1 has a JSON form of its own; give it a method JSONSchema"}},
+		{"text and JSON form", reflect.TypeFor[struct{ N *big.Int }](), []string{"field N: type big.Int has a JSON form of its own"}},
 		{"URL", reflect.TypeFor[struct{ U *url.URL }](), []string{"field U: type url.URL has no JSON form"}},
 		{"embeds itself", reflect.TypeFor[embedsItself](), []string{"embedded pointer"}},
 		{"delta tag", reflect.TypeFor[struct {
