@@ -30,7 +30,7 @@ func Random(tb testing.TB, in Instance, n int, seed uint64) {
 			d.compare()
 		}
 		if d.chance(6) {
-			in.Advance(time.Duration(1+d.rnd.IntN(4)) * time.Millisecond)
+			in.Advance(time.Duration(1+d.rnd.IntN(3)) * time.Millisecond)
 		}
 	}
 	require.Greater(tb, accepted, n/4, "seed %d: too few accepted to mean something", seed)
@@ -137,7 +137,7 @@ func (d *drive) txn() *txn.Txn {
 }
 
 func (d *drive) phase(t *txn.Txn) {
-	t.Phase = []txn.Phase{txn.Park, txn.Begin, txn.Begin, txn.Begin, txn.Renew, txn.Renew, txn.Settle, txn.Refuse, txn.Takeover}[d.rnd.IntN(9)]
+	t.Phase = []txn.Phase{txn.Park, txn.Park, txn.Begin, txn.Begin, txn.Begin, txn.Renew, txn.Renew, txn.Settle, txn.Refuse, txn.Takeover}[d.rnd.IntN(10)]
 	t.Intent, t.Owner, t.Fence = fmt.Sprint("i", d.i/40+d.rnd.IntN(4)), d.pick("o", 2), 1
 	l := d.ref.leases[name{t.Agent, t.Task, 0, t.Intent}]
 	switch {
@@ -148,6 +148,9 @@ func (d *drive) phase(t *txn.Txn) {
 	}
 	if l != nil && (t.Phase == txn.Takeover || t.Phase == txn.Begin && !d.chance(3)) {
 		t.Fence++
+		t.Owner = d.pick("o", 2)
+	}
+	if t.Phase == txn.Park && d.chance(2) {
 		t.Owner = d.pick("o", 2)
 	}
 	switch t.Phase {
@@ -182,17 +185,20 @@ func (d *drive) clause(t *txn.Txn) txn.Clause {
 		if d.chance(4) {
 			c.From = states[d.rnd.IntN(3)]
 		}
-		c.N = []int64{0, 0, -1, 2 * millisecond, 5 * millisecond}[d.rnd.IntN(5)]
+		c.N = []int64{0, 0, 0, -1, millisecond, 3 * millisecond}[d.rnd.IntN(6)]
 		c.Soft = c.Op == txn.Take && d.chance(3)
 	case txn.Time:
 		c.Min, c.Max = d.now-int64(d.rnd.IntN(9))*millisecond, d.now+int64(5+d.rnd.IntN(60_000))*millisecond
-		if d.chance(12) {
-			c.Min, c.Max = c.Max, c.Max+millisecond
+		switch d.rnd.IntN(20) {
+		case 0:
+			c.Min = c.Max
+		case 1:
+			c.Max = d.now - millisecond
 		}
 	case txn.Put, txn.Event, txn.Pend:
 		c.Val = d.pick("v|\n", 99)
 	case txn.Set:
-		c.To, c.Val, c.N = states[1+d.rnd.IntN(2)], d.pick("a|b", 5), []int64{0, 0, 2 * millisecond, 6 * millisecond}[d.rnd.IntN(4)]
+		c.To, c.Val, c.N = states[1+d.rnd.IntN(2)], d.pick("a|b", 5), int64(d.rnd.IntN(4))*millisecond
 	case txn.Queue, txn.Unqueue:
 		c.Key, c.Val, c.N = d.pick("k", 2), d.pick("m", 6), int64(d.rnd.IntN(9)-4)*millisecond
 	case txn.Trim:

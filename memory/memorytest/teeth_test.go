@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -88,22 +87,29 @@ func TestTeethOfRandom(t *testing.T) {
 			continue
 		}
 		t.Run(rule, func(t *testing.T) {
-			assert.True(t, notices(t, func(tb testing.TB) {
-				for seed := range uint64(6) {
-					Random(tb, openReference(rule)(tb), 400, seed)
+			for seed := range uint64(10) {
+				if notices(t, func(tb testing.TB) { Random(tb, openReference(rule)(tb), 400, seed) }) {
+					return
 				}
-			}), "random transactions do not notice")
+			}
+			t.Error("random transactions do not notice")
 		})
 	}
 }
 
+// TestTeethOfWorkload breaks what makes a story untrue. (Much that is broken only makes work stop, which is not what it
+// looks for.) Which leases expire under whom depends on the scheduler: one of several runs must notice.
 func TestTeethOfWorkload(t *testing.T) {
-	for _, rule := range rules(t) {
-		t.Log(rule, notices(t, func(tb testing.TB) {
-			for seed := range uint64(4) {
-				Workload(tb, openReference(rule)(tb), Load{Intents: 80, Seed: seed, Workers: 4})
+	for _, rule := range []string{"count: max ignored", "count: not written", "lease: settle doubled", "lease: step doubled", "lease: fence ignored",
+		"leases: ended stays queued", "take: ignored", "token: state ignored", "whole: partial", "whole: refused event kept"} {
+		t.Run(rule, func(t *testing.T) {
+			for seed := range uint64(20) {
+				if notices(t, func(tb testing.TB) { Workload(tb, openReference(rule)(tb), Load{Intents: 80, Seed: seed, Workers: 4}) }) {
+					return
+				}
 			}
-		}))
+			t.Error("the workload does not notice")
+		})
 	}
 }
 
