@@ -19,8 +19,9 @@ import (
 )
 
 type base struct {
-	ID   string   `json:"id" jsonschema:"pattern=^ORD-[0-9]+$"`
-	skip chan int //nolint:unused // what is not exported does not count
+	ID string `json:"id" jsonschema:"pattern=^ORD-[0-9]+$"`
+	//lint:ignore U1000 what is not exported does not count
+	skip chan int
 }
 
 type Base2 struct {
@@ -36,27 +37,28 @@ type line struct {
 type everything struct {
 	base
 	*Base2
-	Kind     string            `json:"kind" jsonschema:"enum=gift,enum=own,description=what it is\\, roughly"`
-	When     time.Time         `json:"when"`
-	Lines    []line            `json:"lines" jsonschema:"minItems=1"`
-	Pair     [2]int            `json:"pair,omitzero"`
-	Labels   map[string]string `json:"labels,omitempty"`
-	Next     *line             `json:"next,omitempty"`
-	Maybe    *string           `json:"maybe,omitempty" jsonschema:"nullable,maxLength=3"`
-	Price    float64           `json:"price,omitempty" jsonschema:"exclusiveMinimum=0,multipleOf=0.01"`
-	Ratio    float32           `json:"ratio,omitempty"`
-	Blob     []byte            `json:"blob,omitempty"`
-	Raw      json.RawMessage   `json:"raw,omitempty"`
-	Any      any               `json:"any,omitempty"`
-	Num      json.Number       `json:"num,omitempty"`
-	Addr     netip.Addr        `json:"addr,omitzero"`
-	IP       net.IP            `json:"ip,omitempty"`
-	Wait     time.Duration     `json:"wait,omitempty"`
-	On       bool              `json:"on,omitempty"`
-	Mail     string            `json:"mail,omitempty" jsonschema:"format=email"`
-	Card     string            `json:"card,omitempty" delta:"secret"`
-	Nested   struct{ A int }   `json:"nested,omitzero"`
-	Hidden   func()            `json:"-"`
+	Kind   string            `json:"kind" jsonschema:"enum=gift,enum=own,description=what it is\\, roughly"`
+	When   time.Time         `json:"when"`
+	Lines  []line            `json:"lines" jsonschema:"minItems=1"`
+	Pair   [2]int            `json:"pair,omitzero"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Next   *line             `json:"next,omitempty"`
+	Maybe  *string           `json:"maybe,omitempty" jsonschema:"nullable,maxLength=3"`
+	Price  float64           `json:"price,omitempty" jsonschema:"exclusiveMinimum=0,multipleOf=0.01"`
+	Ratio  float32           `json:"ratio,omitempty"`
+	Blob   []byte            `json:"blob,omitempty"`
+	Raw    json.RawMessage   `json:"raw,omitempty"`
+	Any    any               `json:"any,omitempty"`
+	Num    json.Number       `json:"num,omitempty"`
+	Addr   netip.Addr        `json:"addr,omitzero"`
+	IP     net.IP            `json:"ip,omitempty"`
+	Wait   time.Duration     `json:"wait,omitempty"`
+	On     bool              `json:"on,omitempty"`
+	Mail   string            `json:"mail,omitempty" jsonschema:"format=email"`
+	Card   string            `json:"card,omitempty" delta:"secret"`
+	Nested struct{ A int }   `json:"nested,omitzero"`
+	Hidden func()            `json:"-"`
+	//lint:ignore U1000 what is not exported does not count
 	internal chan int
 }
 
@@ -220,6 +222,7 @@ type line2 struct {
 }
 
 type embedsItself struct {
+	//lint:ignore U1000 it is there to be refused
 	*embedsItself
 }
 
