@@ -82,3 +82,47 @@ func ExampleNarrow() {
 	// Output:
 	// {"properties":{"orderId":{"enum":["ORD-1","ORD-2"],"type":"string"}},"required":["orderId"],"type":"object"} <nil>
 }
+
+// A schema from elsewhere is checked with all the keywords of its draft, and cannot make the engine fetch anything.
+func ExampleForeign() {
+	_, err := schema.Foreign([]byte(`{"properties": {"a": {"$ref": "file:///etc/passwd"}}}`))
+	fmt.Println(err)
+	s, err := schema.Foreign([]byte(`{"type": "object", "properties": {"wait": {"type": "string", "format": "duration"}}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, failure := s.Check([]byte(`{"wait": "soon"}`))
+	fmt.Println(failure)
+	// Output:
+	// schema at #/properties/a/$ref: reference "file:///etc/passwd" is not local; want "#/…", nothing is fetched
+	// INPUT_INVALID: /wait is not a valid duration
+}
+
+// Fields are bound by their paths, if they exist and are of one type.
+func ExampleSchema_Kind() {
+	s, err := schema.Declared([]byte(`{"type": "object", "properties": {
+		"entries": {"type": "array", "items": {"type": "object", "properties": {"path": {"type": "string"}}}}}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Kind("entries.*.path"))
+	fmt.Println(s.Kind("entries.*.pth"))
+	// Output:
+	// string <nil>
+	//  field "entries.*.pth": "entries.*" has no property "pth", did you mean "path"?
+}
+
+// Secrets are replaced before a document is shown or recorded.
+func ExampleRedact() {
+	s, err := schema.Reflect(reflect.TypeFor[ProcessOrder]())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	doc, _ := s.Check([]byte(`{"orderId": "ORD-42", "amount": 1, "card": "4111"}`))
+	fmt.Println(schema.Redact(doc, s.Secrets(), func(path, text string) string { return "secret " + path }).Text())
+	// Output:
+	// {"amount":1,"card":"secret card","orderId":"ORD-42"}
+}

@@ -70,6 +70,7 @@ func FuzzDeclared(f *testing.F) {
 			if err != nil {
 				continue
 			}
+			judgesAgree(t, s, in)
 			_, first := s.Check(in)
 			_, second := s.Check(in)
 			if (first == nil) != (second == nil) || first != nil && first.Explain() != second.Explain() {
@@ -95,4 +96,17 @@ func onlyEOF(d *jsontext.Decoder) error {
 		err = errors.New("data after the value")
 	}
 	return err
+}
+
+// judgesAgree puts a document to both judges of a declared schema, where both can be exact.
+func judgesAgree(t *testing.T, s *Schema, in []byte) {
+	j, ours := s.judge.(*own)
+	doc, f := Canonical(in, 0)
+	if !ours || f != nil || j.second == nil || strings.Contains(s.doc.Text(), "uniqueItems") {
+		return
+	}
+	c := checker{limit: maxSecond}
+	if ok := c.check(j.root, doc.Tree()); c.steps <= maxSecond && ok != (j.second.judge(doc.Tree()) == nil) {
+		t.Fatalf("%s on %s: ours says %v, gojsonschema %v", s.doc.Text(), in, c.faults, j.second.judge(doc.Tree()))
+	}
 }

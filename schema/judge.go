@@ -83,6 +83,8 @@ func (j *own) judge(tree any) (faults []fault) {
 	c := checker{limit: j.limit}
 	ok := c.check(j.root, tree)
 	switch {
+	case c.steps > c.limit:
+		return []fault{{"", "takes too many steps to check; use a smaller input"}}
 	case c.more > 0:
 		return append(c.faults, fault{"", fmt.Sprintf("and %d more faults", c.more)})
 	case !ok && len(c.faults) == 0: // not reached; a verdict without a reason must not pass for consent

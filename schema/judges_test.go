@@ -58,6 +58,19 @@ func TestSecondJudgeIsAsked(t *testing.T) {
 	assert.NotEmpty(t, j.judge("ab"))
 }
 
+// TestTooManyStepsAreARefusal holds where running out of steps would otherwise read as consent.
+func TestTooManyStepsAreARefusal(t *testing.T) {
+	for _, schema := range []string{`{"not":{"items":{"type":"string"}}}`, `{"items":{"type":"integer"}}`} {
+		s := mustDeclare(t, schema)
+		_, f := s.Check([]byte(`[1,2,3,4,5]`))
+		require.Nil(t, f)
+		s.judge.(*own).limit = 4
+		_, f = s.Check([]byte(`[1,2,3,4,5]`))
+		require.NotNil(t, f, schema)
+		assert.Contains(t, f.Message, "too many steps")
+	}
+}
+
 // TestPanicIsARefusal gives each judge what makes it panic.
 func TestPanicIsARefusal(t *testing.T) {
 	for _, j := range []judge{&own{limit: 1}, &gojson{}, &foreign{}} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Allowed says which values some fields may have together: the i-th value of a tuple belongs to the i-th field. Fields are
@@ -57,7 +58,7 @@ func (w *narrower) tuples(s *Schema, a Allowed) ([][]any, error) {
 		if _, err := s.follow(f); err != nil {
 			return nil, fmt.Errorf("narrow: %w", err)
 		}
-		if slices.Contains(w.secrets, f) {
+		if slices.ContainsFunc(w.secrets, func(s string) bool { return within(s, f) || within(f, s) }) {
 			return nil, fmt.Errorf("narrow: field %s is secret", quote(f))
 		}
 	}
@@ -83,6 +84,9 @@ func (w *narrower) tuples(s *Schema, a Allowed) ([][]any, error) {
 	}
 	return out, nil
 }
+
+// within reports whether the field at path is the one at above or inside it.
+func within(path, above string) bool { return path == above || strings.HasPrefix(path, above+".") }
 
 // compareValues orders by type, then numbers by value and everything else by its text.
 func compareValues(a, b any) int {
@@ -163,10 +167,10 @@ func (w *narrower) step(m map[string]any, seg segment) (keyword string, child ma
 
 // enumOf adds the values to a schema, those of its own enum or const taken into account.
 func enumOf(m map[string]any, values []any) (map[string]any, error) {
-	if _, isRef := m["$ref"]; isRef {
-		return map[string]any{"allOf": []any{m, map[string]any{"enum": values}}}, nil
-	}
 	out := maps.Clone(m)
+	if _, isRef := m["$ref"]; isRef {
+		return also(out, map[string]any{"enum": values}), nil
+	}
 	var n node
 	n.raw = m
 	(&compiler{}).assertions(&n)
@@ -202,13 +206,16 @@ func demand(m map[string]any, name string) map[string]any {
 	return m
 }
 
-// also adds a schema to those that must hold too.
+// also adds a schema to those that must hold too. A reference moves in among them, since up to draft-07 nothing counts
+// beside it; its $defs stay where references expect them.
 func also(m map[string]any, more map[string]any) map[string]any {
-	if _, isRef := m["$ref"]; isRef {
-		return map[string]any{"allOf": []any{m, more}}
-	}
 	list, _ := m["allOf"].([]any)
-	m["allOf"] = append(slices.Clone(list), any(more))
+	list = slices.Clone(list)
+	if ref, isRef := m["$ref"]; isRef {
+		delete(m, "$ref")
+		list = append(list, map[string]any{"$ref": ref})
+	}
+	m["allOf"] = append(list, more)
 	return m
 }
 

@@ -3,10 +3,12 @@ package schema
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 const orderSchema = `{"type":"object","additionalProperties":false,"required":["orderId"],"properties":{
@@ -94,6 +96,55 @@ func raws(texts ...string) []json.RawMessage {
 	return out
 }
 
+// TestNarrowedIsTheSchemaAndTheValues holds a narrowed schema against its definition: it takes a document exactly where the
+// schema does and the bound fields have one of the tuples.
+func TestNarrowedIsTheSchemaAndTheValues(t *testing.T) {
+	for _, schema := range []string{orderSchema, `{"$ref":"#/$defs/o","$defs":{"o":` + strings.ReplaceAll(orderSchema, "#/$defs", "#/$defs/o/$defs") + `}}`} {
+		s := mustDeclare(t, schema)
+		values := map[string][]string{"orderId": {`"ORD-1"`, `"ORD-2"`, `"x"`}, "amount": {`1`, `2.0`, `null`}, "kind": {`"a"`, `1`, `3`}}
+		names := []string{"orderId", "amount", "kind"}
+		rapid.Check(t, func(t *rapid.T) {
+			fields := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, 3, rapid.ID).Draw(t, "fields")
+			a := Allowed{Fields: fields}
+			allowed := map[string]bool{}
+			for range rapid.IntRange(1, 4).Draw(t, "tuples") {
+				var tuple []json.RawMessage
+				key := ""
+				for _, f := range fields {
+					v := rapid.SampledFrom(values[f]).Draw(t, f)
+					doc, _ := Canonical([]byte(v), 0)
+					tuple, key = append(tuple, json.RawMessage(v)), key+doc.Text()+" "
+				}
+				a.Tuples = append(a.Tuples, tuple)
+				allowed[key] = true
+			}
+			text, err := Narrow(s, []Allowed{a})
+			if err != nil {
+				require.Contains(t, err.Error(), "no allowed value satisfies")
+				return
+			}
+			narrowed, err := Declared(text)
+			require.NoError(t, err)
+			parts, key := []string{}, ""
+			has := map[string]string{}
+			for _, name := range names {
+				if rapid.IntRange(0, 5).Draw(t, "absent") > 0 {
+					has[name] = rapid.SampledFrom(values[name]).Draw(t, "value")
+					parts = append(parts, `"`+name+`":`+has[name])
+				}
+			}
+			for _, f := range fields {
+				doc, _ := Canonical([]byte(has[f]), 0)
+				key += doc.Text() + " "
+			}
+			in := []byte("{" + strings.Join(parts, ",") + "}")
+			_, before := s.Check(in)
+			_, after := narrowed.Check(in)
+			require.Equal(t, before == nil && allowed[key], after == nil, "%s on %s: %v", text, in, after)
+		})
+	}
+}
+
 func TestNarrow(t *testing.T) {
 	s := mustDeclare(t, orderSchema)
 	for _, c := range []struct {
@@ -146,6 +197,7 @@ func TestNarrow(t *testing.T) {
 	}{
 		{"unknown", Allowed{[]string{"orderID"}, [][]json.RawMessage{raws(`"x"`)}}, "did you mean"},
 		{"secret", Allowed{[]string{"customer.token"}, [][]json.RawMessage{raws(`"x"`)}}, "secret"},
+		{"around a secret", Allowed{[]string{"customer"}, [][]json.RawMessage{raws(`{}`)}}, "secret"},
 		{"nothing", Allowed{[]string{"orderId"}, nil}, "no value"},
 		{"nothing left", Allowed{[]string{"kind"}, [][]json.RawMessage{raws(`"b"`)}}, "no allowed value"},
 		{"bad value", Allowed{[]string{"orderId"}, [][]json.RawMessage{raws(`x`)}}, "unexpected"},
