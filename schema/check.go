@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,6 +35,22 @@ type checker struct {
 	more   int
 	steps  int
 	limit  int // of steps
+}
+
+// errOutOfSteps is how a check that takes too long comes back to run at once. A verdict of false would not do: below a not it
+// is consent.
+var errOutOfSteps = errors.New("out of steps")
+
+// run applies a schema to a whole document; done is false where it ran out of steps and there is no verdict.
+func (c *checker) run(n *node, v any) (ok, done bool) {
+	defer func() {
+		if r := recover(); r == errOutOfSteps {
+			ok, done = false, false
+		} else if r != nil {
+			panic(r) // the judge makes a refusal of it
+		}
+	}()
+	return c.check(n, v), true
 }
 
 // muted reports whether the next fault will not be shown, so that nobody needs to word it.
@@ -69,7 +86,7 @@ func (c *checker) tries(n *node, v any) bool {
 func (c *checker) check(n *node, v any) bool {
 	c.steps++
 	if c.steps > c.limit {
-		return false // the verdict is then the judge's: below a not, false would count as consent
+		panic(errOutOfSteps)
 	}
 	if n.never {
 		return c.fail("no value is allowed here")
@@ -192,10 +209,19 @@ func (c *checker) array(n *node, list []any) bool {
 	if n.unique {
 		ok = c.distinct(list) && ok
 	}
-	if n.contains != nil && !slices.ContainsFunc(list, func(v any) bool { return c.tries(n.contains, v) }) {
+	if n.contains != nil && !c.anyElement(n.contains, list) {
 		ok = c.fail("no element is as the schema says one must be")
 	}
 	return ok
+}
+
+// anyElement tries all of them, as the other judges may: steps are counted for them too.
+func (c *checker) anyElement(n *node, list []any) bool {
+	found := false
+	for _, v := range list {
+		found = c.tries(n, v) || found
+	}
+	return found
 }
 
 // distinct compares canonical texts, so it is linear and exact; the first repetition is enough.

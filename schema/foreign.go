@@ -112,8 +112,13 @@ func (s *survey) keyword(at, name string, v any, add func(string, any, bool) err
 var foreignDialects = append([]string{"http://json-schema.org/draft-04/schema", "http://json-schema.org/schema",
 	"https://json-schema.org/schema"}, dialects...)
 
-// foreign judges by santhosh-tekuri/jsonschema.
-type foreign struct{ schema *jsonschema.Schema }
+// foreign judges by santhosh-tekuri/jsonschema. It cannot be stopped, so a document is first put to the compiled schema,
+// which applies every branch and counts; what it says does not matter.
+type foreign struct {
+	schema *jsonschema.Schema
+	root   *node
+	limit  int // of steps
+}
 
 // refuser is the loader that loads nothing.
 type refuser struct{}
@@ -128,6 +133,7 @@ func newForeign(tree any) (j *foreign, err error) {
 			j, err = nil, fmt.Errorf("schema cannot be compiled: %v", r)
 		}
 	}()
+	root := compile(tree)
 	if m, ok := tree.(map[string]any); ok { // its own name would only change what its references are relative to
 		tree = without(m, "$id", "id")
 	}
@@ -142,7 +148,7 @@ func newForeign(tree any) (j *foreign, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	return &foreign{s}, nil
+	return &foreign{schema: s, root: root, limit: maxSteps}, nil
 }
 
 func without(m map[string]any, names ...string) map[string]any {
@@ -157,6 +163,10 @@ func without(m map[string]any, names ...string) map[string]any {
 
 func (j *foreign) judge(tree any) (faults []fault) {
 	defer recoverFault(&faults)
+	c := checker{limit: j.limit, quiet: 1}
+	if _, done := c.run(j.root, tree); !done {
+		return tooManySteps()
+	}
 	err := j.schema.Validate(tree)
 	if err == nil {
 		return nil

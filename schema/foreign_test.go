@@ -99,6 +99,21 @@ func TestForeignIsLinted(t *testing.T) {
 	})
 }
 
+func TestForeignCheckCountsSteps(t *testing.T) {
+	branches := strings.TrimSuffix(strings.Repeat(`{"type":"object"},`, 1000), ",")
+	for _, schema := range []string{`{"items":{"anyOf":[` + branches + `]}}`, `{"items":{"not":{"oneOf":[` + branches + `]}}}`,
+		`{"contains":{"allOf":[` + branches + `]}}`} {
+		s, err := Foreign([]byte(schema))
+		require.NoError(t, err)
+		s.judge.(*foreign).limit = maxSteps / 50
+		start := time.Now()
+		_, f := s.Check([]byte("[" + strings.Repeat("1,", 200_000) + "1]"))
+		require.NotNil(t, f)
+		assert.Contains(t, f.Message, "too many steps")
+		assert.Less(t, time.Since(start), 2*time.Second)
+	}
+}
+
 func TestForeignCheckIsBounded(t *testing.T) {
 	s, err := Foreign([]byte(`{"items":{"type":"string"},"uniqueItems":true}`))
 	require.NoError(t, err)

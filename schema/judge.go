@@ -81,10 +81,10 @@ func (n *node) children() (widening, turning []*node) {
 func (j *own) judge(tree any) (faults []fault) {
 	defer recoverFault(&faults)
 	c := checker{limit: j.limit}
-	ok := c.check(j.root, tree)
+	ok, done := c.run(j.root, tree)
 	switch {
-	case c.steps > c.limit:
-		return []fault{{"", "takes too many steps to check; use a smaller input"}}
+	case !done:
+		return tooManySteps()
 	case c.more > 0:
 		return append(c.faults, fault{"", fmt.Sprintf("and %d more faults", c.more)})
 	case !ok && len(c.faults) == 0: // not reached; a verdict without a reason must not pass for consent
@@ -93,6 +93,10 @@ func (j *own) judge(tree any) (faults []fault) {
 		return c.faults
 	}
 	return j.second.judge(tree)
+}
+
+func tooManySteps() []fault {
+	return []fault{{"", "takes too many steps to check; use a smaller input"}}
 }
 
 // recoverFault makes a refusal of a panic: what cannot be judged does not pass.

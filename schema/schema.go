@@ -58,7 +58,7 @@ func Foreign(raw []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return finish(tree, compile(tree), j)
+	return finish(tree, j.root, j)
 }
 
 func finish(tree any, root *node, j judge) (*Schema, error) {
