@@ -107,7 +107,7 @@ func TestForeignCheckCountsSteps(t *testing.T) {
 		require.NoError(t, err)
 		s.judge.(*foreign).limit = maxSteps / 50
 		start := time.Now()
-		_, f := s.Check([]byte("[" + strings.Repeat("1,", 200_000) + "1]"))
+		_, f := s.Check([]byte("[" + strings.Repeat("1,", 50_000) + "1]"))
 		require.NotNil(t, f)
 		assert.Contains(t, f.Message, "too many steps")
 		assert.Less(t, time.Since(start), 2*time.Second)
@@ -118,7 +118,7 @@ func TestForeignCheckIsBounded(t *testing.T) {
 	s, err := Foreign([]byte(`{"items":{"type":"string"},"uniqueItems":true}`))
 	require.NoError(t, err)
 	start := time.Now()
-	_, f := s.Check([]byte("[" + strings.Repeat("1,", 200_000) + "1]"))
+	_, f := s.Check([]byte("[" + strings.Repeat("1,", 50_000) + "1]"))
 	require.NotNil(t, f)
 	assert.Less(t, len(f.Message), 10_000)
 	assert.Less(t, time.Since(start), 5*time.Second)
