@@ -22,10 +22,10 @@ func (f *flight) attempt(n int) engine.End {
 	started := time.Now()
 	back := f.launch(c)
 	r, came := await(ctx, back)
-	if !came || ctx.Err() != nil && cancelled(context.Cause(ctx)) {
+	if !came || ctx.Err() != nil && (cancelled(context.Cause(ctx)) || !r.done || r.err != nil) {
 		return f.gaveUp(ctx, c, back, r, came, started)
 	}
-	return f.verdict(r, c.used(time.Since(started)))
+	return f.verdict(r, c.used(time.Since(started), true))
 }
 
 // launch starts the function. Exactly one value comes back, also from a panic and from a function that ends its goroutine.
@@ -53,7 +53,8 @@ type crash struct {
 	panicked any
 }
 
-// await waits for the function or for the end of its context; a result that is there already counts.
+// await waits for the function or for the end of its context; a result that is there already has come. Of those only an Ok
+// counts after a timeout: what a function says because it was told to stop must not depend on who was quicker.
 func await(ctx context.Context, back <-chan crash) (crash, bool) {
 	select {
 	case r := <-back:
@@ -92,7 +93,7 @@ func (f *flight) gaveUp(ctx context.Context, c *Context, back <-chan crash, r cr
 	case r.done && r.err == nil:
 		said = "the function returned Ok"
 	}
-	return f.stopped(cause, c.used(time.Since(started)), said)
+	return f.stopped(cause, c.used(time.Since(started), came), said)
 }
 
 // stopped is the end of an attempt that was told to stop.
@@ -113,7 +114,7 @@ func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
 		r := <-back
 		<-f.settled
 		e.abandoned.Add(-1)
-		end := f.verdict(r, c.used(time.Since(started)))
+		end := f.verdict(r, c.used(time.Since(started), true))
 		f.mu.Lock()
 		x := f.run.Late(end, f.end.Code, engine.Beyond(end.Cost, f.charged))
 		f.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 )
 
@@ -18,6 +19,8 @@ type Context struct {
 	context.Context
 	flight  *flight
 	attempt int
+	goal    string
+	begun   ledger.Event // as it was when the attempt started: the flight's own moves on
 	budget  budget.Snapshot
 
 	mu    sync.Mutex
@@ -29,9 +32,9 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	t := f.t
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	c := &Context{Context: ctx, flight: f, attempt: attempt}
+	c := &Context{Context: ctx, flight: f, attempt: attempt, begun: f.run.Begun}
 	if v, err := t.look(t.snapshot(nil)); err == nil {
-		c.budget = v.Account().Snapshot()
+		c.budget, c.goal = v.Account().Snapshot(), v.Task.Goal
 	}
 	return c
 }
@@ -40,19 +43,19 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 func (c *Context) TaskID() string { return c.flight.t.ID() }
 
 // ExecutionID returns the id of the intent: one for all attempts of the call.
-func (c *Context) ExecutionID() string { return c.flight.run.Begun.Intent }
+func (c *Context) ExecutionID() string { return c.begun.Intent }
 
 // CallID returns the id that the caller gave the call, or "".
-func (c *Context) CallID() string { return c.flight.run.Begun.Call }
+func (c *Context) CallID() string { return c.begun.Call }
 
 // AgentName returns the name of the agent that proposed the call.
 func (c *Context) AgentName() string { return c.flight.t.agent.name }
 
 // Goal returns the text of the task's goal.
-func (c *Context) Goal() string { return c.flight.view.Task.Goal }
+func (c *Context) Goal() string { return c.goal }
 
 // Provenance relates the call to the reasoning behind it: the planner's words, recorded and not trusted.
-func (c *Context) Provenance() action.Provenance { return c.flight.run.Begun.Provenance }
+func (c *Context) Provenance() action.Provenance { return c.begun.Provenance }
 
 // Attempt returns the number of the attempt, 1 for the first.
 func (c *Context) Attempt() int { return c.attempt }
@@ -90,10 +93,11 @@ func (c *Context) Spend(cost action.Cost) error {
 	return nil
 }
 
-// used is the cost of the attempt so far.
-func (c *Context) used(d time.Duration) action.Cost {
+// used is the cost of the attempt so far; with last, of all of it: from then on Spend refuses.
+func (c *Context) used(d time.Duration, last bool) action.Cost {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.over = c.over || last
 	cost := c.spent
 	cost.Duration = max(d, 0)
 	cost.Calls = 1
@@ -105,7 +109,7 @@ func (c *Context) Remember(content, kind string) error {
 	if err := c.Err(); err != nil {
 		return context.Cause(c)
 	}
-	b := &c.flight.run.Begun
+	b := &c.begun
 	return c.flight.t.engine.store.Remember(c, b.Agent, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
 }
 

@@ -64,16 +64,53 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](err)
 	}
 	defer t.engine.inside.Done()
-	seen := t.observe(c)
-	out := t.do(ctx, seen)
-	for out.Code == action.ApprovalRequired {
-		if !t.awaitApproval(ctx, out.Failure.Approval()) {
+	out := t.do(ctx, t.observe(c))
+	for parked := out.Intent; out.Code == action.ApprovalRequired; {
+		a, ok := t.awaitApproval(ctx, out.Failure.Approval())
+		if !ok {
 			return mo.Ok(out)
 		}
-		seen.call.Intent.ID, seen.call.AskID = t.engine.cfg.ID(), t.askID()
-		out = t.do(ctx, seen)
+		if a.Intent != parked || c.ID != "" { // a call id finds its intent by itself
+			parked = ""
+		}
+		next, ok := t.resume(ctx, c, parked)
+		if !ok {
+			return mo.Ok(out)
+		}
+		if out = next; parked == "" {
+			parked = out.Intent
+		}
 	}
 	return mo.Ok(out)
+}
+
+// resume makes a call again whose approval was decided. A parked intent runs once, whoever resumes it: where another was
+// quicker, its recorded outcome is the answer. False where ctx ended or the engine closes first.
+func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcome, bool) {
+	for {
+		o := t.observe(c)
+		if parked != "" {
+			own := newSight()
+			if err := t.readRecord(ctx, parked, own); err != nil {
+				return t.refused(o, failedStore(err)), true
+			}
+			ended := own.leases[parked].Phase == txn.Settle
+			if out, ok := engine.Ended(&own.record, parked); ok && ended {
+				out.Recorded = true
+				return out, true
+			}
+			if !ended {
+				o.call.Intent.ID, o.call.Resume = parked, true
+			}
+		}
+		out := t.do(ctx, o)
+		if out.Code != action.InFlight && (out.Code != action.Stale || !o.call.Resume) {
+			return out, true
+		}
+		if !t.engine.pause(ctx, nil) {
+			return out, false
+		}
+	}
 }
 
 // Do makes a typed call in a task. Err is an *action.Failure for everything that was decided.
@@ -176,10 +213,10 @@ func (e *Engine) newOwner() string { return fmt.Sprintf("%s.%d", e.owner, e.seq.
 // do decides, and runs what was permitted.
 func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 	own := newSight()
-	if err := t.refresh(ctx, false); err != nil {
-		return t.refused(o, failedStore(err))
-	}
 	for round, lookups := 0, 0; round < rounds; {
+		if err := t.refresh(ctx, false); err != nil {
+			return t.refused(o, failedStore(err))
+		}
 		d, view, err := t.decide(&o.call, own)
 		switch {
 		case err != nil:
@@ -217,8 +254,9 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		if !again {
 			return out
 		}
+		own.leases[d.Begun.Intent] = txn.Lease{Phase: txn.Settle} // it was given back, which ended it
 		o.call.Intent.ID, o.call.Owner = t.engine.cfg.ID(), t.engine.newOwner()
-		o.call.Intent.CallID = ""
+		o.call.Intent.CallID, o.call.Resume = "", false
 		round++
 	}
 	return t.refused(o, action.Fail(action.Stale, "the state changed %d times while this was decided; try again", rounds))

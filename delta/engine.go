@@ -31,9 +31,9 @@ type Engine struct {
 
 	mu     sync.Mutex
 	agents map[string]*agentState
-	tasks  map[string]*Task         // running tasks opened here, by qualified id
-	waits  map[string]chan struct{} // closed when the approval of that id is decided here
-	wake   chan struct{}            // Work looks at its queues
+	tasks  map[string]*Task // running tasks opened here, by qualified id
+	waits  map[string]*wait // for the approval of that id
+	wake   chan struct{}    // Work looks at its queues
 
 	closed    bool
 	draining  chan struct{}  // closed when Close was called
@@ -68,12 +68,13 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
-		agents: map[string]*agentState{}, tasks: map[string]*Task{}, waits: map[string]chan struct{}{}, wake: make(chan struct{}, 1),
+		agents: map[string]*agentState{}, tasks: map[string]*Task{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}),
 	}
 	if e.store == nil {
 		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
 	}
+	e.store = bounded{e.store, cfg.StoreTimeout}
 	e.stop, e.halt = context.WithCancelCause(context.Background())
 	e.keeper = startKeeper(e)
 	return e, nil

@@ -23,7 +23,8 @@ type flight struct {
 
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine
 	cancel  context.CancelCauseFunc
-	expires int64 // store time until which the approval covers the start, 0 for ever
+	down    func() // ends what the flight started
+	expires int64  // store time until which the approval covers the start, 0 for ever
 
 	mu      sync.Mutex // guards what the heartbeat shares
 	run     engine.Run
@@ -60,19 +61,15 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 	}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.engine.stop, func() { f.cancel(context.Cause(t.engine.stop)) })
-	done := make(chan struct{})
+	done := make(chan struct{}) // closed when the flight lands
 	var beating sync.WaitGroup
 	beating.Add(1)
 	timer := time.AfterFunc(t.engine.cfg.Lease/3, func() {
 		defer beating.Done()
 		f.beat(done)
 	})
-	cancel := f.cancel
-	f.cancel = func(cause error) {
-		cancel(cause)
-		if cause != errLanded {
-			return
-		}
+	f.down = func() {
+		f.cancel(errLanded)
 		stop()
 		close(done)
 		if timer.Stop() {
@@ -88,9 +85,9 @@ var errLanded = errors.New("the call has ended")
 
 func (f *flight) land() {
 	f.t.state.mu.Lock()
-	delete(f.t.running, f.run.Begun.Intent)
+	delete(f.t.running, f)
 	f.t.state.mu.Unlock()
-	f.cancel(errLanded)
+	f.down()
 }
 
 // board registers the flight with its task, so that cancelling reaches it; it fails where the task was cancelled already.
@@ -102,9 +99,9 @@ func (f *flight) board() error {
 		return t.halted
 	}
 	if t.running == nil {
-		t.running = map[string]context.CancelCauseFunc{}
+		t.running = map[*flight]context.CancelCauseFunc{}
 	}
-	t.running[f.run.Begun.Intent] = f.cancel
+	t.running[f] = f.cancel
 	return nil
 }
 

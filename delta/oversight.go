@@ -200,8 +200,8 @@ func (e *Engine) endParked(ctx context.Context, t *Task, v *engine.View, digest 
 // decided wakes who waits for the approval, and Work.
 func (e *Engine) decided(id string) {
 	e.mu.Lock()
-	if c := e.waits[id]; c != nil {
-		close(c)
+	if w := e.waits[id]; w != nil {
+		close(w.decided)
 		delete(e.waits, id)
 	}
 	e.mu.Unlock()
@@ -216,33 +216,65 @@ func (e *Engine) nudge() {
 	}
 }
 
-// awaitApproval waits until the request is no longer pending; false where ctx or the engine ended first.
-func (t *Task) awaitApproval(ctx context.Context, id string) bool {
-	e := t.engine
-	for {
+// wait is shared by those who wait for one approval in this engine.
+type wait struct {
+	decided chan struct{} // closed when it is decided here
+	waiting int
+}
+
+// await joins those who wait for an approval; leave with the function returned.
+func (e *Engine) await(id string) (decided <-chan struct{}, leave func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.waits[id]
+	if w == nil {
+		w = &wait{decided: make(chan struct{})}
+		e.waits[id] = w
+	}
+	w.waiting++
+	return w.decided, func() {
 		e.mu.Lock()
-		c := e.waits[id]
-		if c == nil {
-			c = make(chan struct{})
-			e.waits[id] = c
-		}
-		e.mu.Unlock()
-		a, err := e.Approval(ctx, id)
-		if err == nil && a.State != approval.Pending || err != nil && ctx.Err() == nil && e.stop.Err() == nil {
-			return true // decided, expired or gone: the next try at the call says which
-		}
-		poll := time.NewTimer(e.cfg.Poll)
-		select {
-		case <-c:
-		case <-poll.C:
-		case <-ctx.Done():
-		case <-e.stop.Done():
-		}
-		poll.Stop()
-		if ctx.Err() != nil || e.stop.Err() != nil {
-			return false
+		defer e.mu.Unlock()
+		if w.waiting--; w.waiting == 0 && e.waits[id] == w {
+			delete(e.waits, id)
 		}
 	}
+}
+
+// awaitApproval waits until the request is no longer pending and returns it as it was asked; what became of it, the next
+// try at the call says. False where ctx ended or the engine closes first.
+func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
+	e := t.engine
+	for {
+		decided, leave := e.await(id)
+		a, err := e.Approval(ctx, id)
+		if e.winding(ctx) {
+			leave()
+			return a, false
+		}
+		if err != nil || a.State != approval.Pending {
+			leave()
+			return a, true
+		}
+		ok := e.pause(ctx, decided)
+		leave()
+		if !ok {
+			return a, false
+		}
+	}
+}
+
+// pause waits for a moment, or for something to happen; false where ctx ended or the engine closes.
+func (e *Engine) pause(ctx context.Context, something <-chan struct{}) bool {
+	poll := time.NewTimer(e.cfg.Poll)
+	defer poll.Stop()
+	select {
+	case <-something:
+	case <-poll.C:
+	case <-ctx.Done():
+	case <-e.draining:
+	}
+	return !e.winding(ctx)
 }
 
 // Resolve is an operator's word on an intent of unknown outcome: that it succeeded, with this output, or that it did not,

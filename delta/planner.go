@@ -155,6 +155,9 @@ func (r *run) step(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return r.end(RunStopped, "", context.Cause(ctx))
 	}
+	if r.t.engine.winding(ctx) {
+		return r.end(RunStopped, "the engine is closing", ErrClosed)
+	}
 	if r.report.Steps >= r.b.Steps {
 		return r.end(RunSteps, fmt.Sprintf("%d proposals were made", r.b.Steps), nil)
 	}
@@ -194,8 +197,11 @@ func (r *run) request(ctx context.Context) (Request, error) {
 		return Request{}, err
 	}
 	history := r.report.Results
+	r.t.state.mu.Lock()
+	goal := r.t.view.Task.Goal
+	r.t.state.mu.Unlock()
 	return Request{
-		Goal: r.t.view.Task.Goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: r.last,
+		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: r.last,
 		History: append([]Result(nil), history[max(0, len(history)-HistoryKept):]...), Step: r.report.Steps + 1,
 	}, nil
 }
@@ -295,9 +301,9 @@ func count(again bool, n int) int {
 // plan asks the planner, reserving what that costs before and charging what it used after: planning is spending too.
 func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure) {
 	t := r.t
-	var estimate action.Cost
-	if e, ok := r.p.(Estimator); ok {
-		estimate = e.EstimatePlan()
+	estimate, err := estimatePlan(r.p)
+	if err != nil {
+		return Proposal{}, action.Fail(action.Failed, "%s", short(err.Error())).Because(err)
 	}
 	begun, f := t.beginPlan(ctx, estimate, r.b.PlanTime)
 	if f != nil {
@@ -316,6 +322,20 @@ func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure)
 		f = failedStore(err)
 	}
 	return prop, f
+}
+
+// estimatePlan asks the planner what it expects to need, contained like any user code.
+func estimatePlan(p Planner) (c action.Cost, err error) {
+	e, ok := p.(Estimator)
+	if !ok {
+		return c, nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the planner's estimate panicked: %v", v)
+		}
+	}()
+	return e.EstimatePlan(), nil
 }
 
 // propose runs the planner, contained like any user code.

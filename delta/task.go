@@ -56,8 +56,8 @@ type Task struct {
 	space   txn.Space
 	view    *engine.View
 	set     *statespace.Set
-	running map[string]context.CancelCauseFunc // by intent
-	halted  error                              // why nothing starts any more, once it was cancelled here
+	running map[*flight]context.CancelCauseFunc
+	halted  error // why nothing starts any more, once it was cancelled here
 	loop    budget.Loop
 	repeats int
 	offers  []action.Offer // the latest, for what changed since
@@ -156,7 +156,7 @@ func (e *Engine) adopt(a *agentState, local string) *Task {
 	if t := e.tasks[id]; t != nil && t.state == a {
 		return t
 	}
-	t := &Task{engine: e, agent: a.agent, state: a, local: local, space: txn.NewSpace(), running: map[string]context.CancelCauseFunc{}}
+	t := &Task{engine: e, agent: a.agent, state: a, local: local, space: txn.NewSpace()}
 	e.tasks[id] = t
 	return t
 }
@@ -167,6 +167,16 @@ func (e *Engine) forget(t *Task) {
 	defer e.mu.Unlock()
 	if e.tasks[t.ID()] == t {
 		delete(e.tasks, t.ID())
+	}
+}
+
+// forgetEnded forgets a task that was seen to have ended, perhaps on another worker.
+func (e *Engine) forgetEnded(t *Task) {
+	t.state.mu.Lock()
+	ended := t.view != nil && t.view.Task.Status != engine.Running
+	t.state.mu.Unlock()
+	if ended {
+		e.forget(t)
 	}
 }
 
@@ -191,8 +201,10 @@ func (e *Engine) Open(ctx context.Context, id string) (*Task, error) {
 		t := &Task{engine: e, agent: s.agent, state: s, local: local, space: txn.NewSpace()}
 		if v, err := t.peek(ctx); err != nil {
 			return nil, fmt.Errorf("open task %q: %w", id, err)
-		} else if v.Exists() {
+		} else if v.Task.Status == engine.Running {
 			found = append(found, e.adopt(s, local))
+		} else if v.Exists() {
+			found = append(found, t) // it ended: nothing has to find it again
 		}
 	}
 	switch len(found) {
@@ -257,7 +269,8 @@ func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored,
 // Cancel ends the task: nothing starts any more, and calls under way are told to stop. It returns once that is recorded.
 func (t *Task) Cancel(ctx context.Context, reason string) error {
 	t.state.mu.Lock()
-	if t.halted == nil {
+	first := t.halted == nil
+	if first {
 		t.halted = fmt.Errorf("%w: %s", errCancelled, reason)
 	}
 	t.state.mu.Unlock()
@@ -269,7 +282,9 @@ func (t *Task) Cancel(ctx context.Context, reason string) error {
 	})
 	if err != nil {
 		t.state.mu.Lock()
-		t.halted = nil // it goes on
+		if first {
+			t.halted = nil // it goes on
+		}
 		t.state.mu.Unlock()
 		return fmt.Errorf("cancel %s: %w", t, err)
 	}

@@ -67,14 +67,30 @@ func (e *Engine) sweep(ctx context.Context) {
 			}
 			for _, q := range due {
 				slots <- struct{}{}
+				if e.winding(ctx) {
+					return
+				}
 				all.Go(func() {
 					defer func() { <-slots }()
-					if err := duty.do(ctx, s, q.Member); err != nil && ctx.Err() == nil {
+					if err := duty.do(context.WithoutCancel(ctx), s, q.Member); err != nil && ctx.Err() == nil {
 						e.cfg.Log.Warn("work failed; it is tried again", "queue", duty.queue, "agent", s.agent.name, "member", q.Member, "error", err)
 					}
 				})
 			}
 		}
+	}
+}
+
+// winding reports whether nothing more is to be taken in hand. What is in hand is finished: a worker that is told to go
+// must not interrupt effects; Close does, when its own context ends.
+func (e *Engine) winding(ctx context.Context) bool {
+	select {
+	case <-e.draining:
+		return true
+	case <-ctx.Done():
+		return true
+	default:
+		return false
 	}
 }
 
@@ -101,6 +117,7 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 		return err // another worker may hold that version
 	}
 	t.do(ctx, o)
+	e.forgetEnded(t)
 	return nil
 }
 
@@ -116,8 +133,15 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	}
 	owner := e.newOwner()
 	x, run := engine.Takeover(t.agent.compiled, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
-	if run != nil && t.Halted(ctx) {
-		x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, e.clock()), nil
+	if run != nil {
+		v, err := t.peek(ctx)
+		if err != nil {
+			return err // not a reason to end what may be repeated
+		}
+		if v.Task.Status != engine.Running {
+			defer e.forget(t)
+			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, e.clock()), nil
+		}
 	}
 	sent := time.Now()
 	reply, err := e.apply(ctx, x)
@@ -162,8 +186,10 @@ func (e *Engine) expireAsk(ctx context.Context, s *agentState, id string) error 
 		return err
 	}
 	own := newSight()
-	parts := strings.Split(id, idSeparator)
-	t := e.adopt(s, parts[1])
+	t, err := e.Open(ctx, a.Task)
+	if err != nil {
+		return err
+	}
 	if err := t.readRecord(ctx, a.Intent, own); err != nil {
 		return err
 	}
@@ -171,6 +197,7 @@ func (e *Engine) expireAsk(ctx context.Context, s *agentState, id string) error 
 	if err != nil {
 		return err
 	}
+	defer e.decided(id)
 	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
 		return engine.ExpireAsk(v, a.Digest, parked, own.leases[a.Intent].Phase == txn.Settle, e.newOwner(), e.clock()), nil
 	})

@@ -70,7 +70,7 @@ func (r *round) refuse(f *action.Failure) Decision {
 		return Decision{Refusal: f}
 	}
 	over := len(r.closing) > 0 && r.ask == nil // the request this call waited for is over
-	ends := r.parked != "" && (r.call.Resume || over)
+	ends := r.parked != "" && r.ask == nil && (r.call.Resume || over)
 	t := r.txn(txn.Refuse, r.intent())
 	switch {
 	case r.ask != nil && r.parked == "":

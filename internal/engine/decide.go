@@ -96,6 +96,9 @@ type round struct {
 // Decide passes one call through the gates.
 func Decide(rules *Rules, agent *Agent, view *View, call *Call) Decision {
 	r := &round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest}
+	if call.Resume {
+		r.parked = call.Intent.ID // until gate 8 adopts it: a refusal before that ends it too
+	}
 	if d, done := r.seenBefore(); done {
 		return d
 	}
