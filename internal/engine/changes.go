@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -245,6 +246,14 @@ func outcomeText(e *ledger.Event, attempts int) string {
 		o.Attempts = 0
 	}
 	text, _ := json.Marshal(o) // plain fields: cannot fail
+	if bytes.Contains(text, []byte(`\ufffd`)) {
+		// A tool's words may hold bytes that are not UTF-8. The ledger writes U+FFFD for them, and so must the cell, or it
+		// would not be the fold of its event: what is read back once is what the ledger holds.
+		var clean action.Outcome
+		if json.Unmarshal(text, &clean) == nil {
+			text, _ = json.Marshal(clean)
+		}
+	}
 	return string(text)
 }
 

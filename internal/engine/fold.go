@@ -141,6 +141,9 @@ func FoldLedger(records []txn.Stored) (txn.State, error) {
 		if err != nil {
 			return s, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
+		if needsHeld(e.Type) && intents[e.Intent] == nil {
+			return s, fmt.Errorf("record %d: %s of intent %q, which no record begins", r.Seq, e.Type, e.Intent)
+		}
 		s.Replay(Changes(&e, intents[e.Intent]), r.At)
 		switch e.Type {
 		case ledger.Begun:
@@ -150,6 +153,11 @@ func FoldLedger(records []txn.Stored) (txn.State, error) {
 		}
 	}
 	return s, nil
+}
+
+// needsHeld reports whether what an event changes depends on what its intent holds.
+func needsHeld(t ledger.Type) bool {
+	return t == ledger.Attempt || t == ledger.Settled || t == ledger.Resolved
 }
 
 // FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order.
