@@ -39,6 +39,7 @@ type Grant struct {
 type Refusal struct {
 	Axis    action.Axis
 	Want    int64 // what the call would have reserved
+	Least   int64 // what left must be at least for it to be granted
 	Left    int64 // what there is, negative where the axis is overrun
 	Message string
 }
@@ -66,13 +67,13 @@ func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 		estimate, want, known := ask.on(a)
 		switch {
 		case left < 0:
-			return Grant{}, &Refusal{a, want, left, fmt.Sprintf("%s overrun: %d more than the limit is spent or reserved", a, -left)}
+			return Grant{}, &Refusal{a, want, least(estimate, want), left, fmt.Sprintf("%s overrun: %d more than the limit is spent or reserved", a, -left)}
 		case want <= left:
 		case estimate > 0 && estimate <= left:
 			want = left
 			g.Short = append(g.Short, a.String())
 		default:
-			return Grant{}, &Refusal{a, want, left, fmt.Sprintf("%s: the call may need %d, %d left", a, want, left)}
+			return Grant{}, &Refusal{a, want, least(estimate, want), left, fmt.Sprintf("%s: the call may need %d, %d left", a, want, left)}
 		}
 		if limited && !known {
 			g.Unforecast = append(g.Unforecast, a.String())
@@ -80,6 +81,14 @@ func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 		g.Reserved = g.Reserved.With(a, want)
 	}
 	return g, nil
+}
+
+// least is the room that a grant needs: with an estimate, a call may begin that the forecast alone would not let.
+func least(estimate, want int64) int64 {
+	if estimate > 0 {
+		return min(estimate, want)
+	}
+	return want
 }
 
 // on returns the declared estimate on an axis, what to reserve if there is room, and whether anything is known at all.

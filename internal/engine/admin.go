@@ -94,6 +94,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, who Who) (*txn.Txn, 
 	}
 	q := ask
 	t := &txn.Txn{Agent: q.Agent, Task: q.Task, Phase: txn.Plain}
+	v.PinTask(t) // it names the approvers
 	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenAsk + digest, From: token.State})
 	e := v.event(eventOf[next], who.At)
 	e.Intent, e.Action, e.Version, e.Digest, e.Approval = q.Intent, q.Action, q.Version, digest, q.ID
@@ -124,14 +125,12 @@ func EndParked(v *View, begun ledger.Event, f *action.Failure, owner string, at 
 
 // Resolve writes an operator's word on an intent of unknown outcome.
 func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cost, output action.Document, who Who) (*txn.Txn, error) {
-	key := unknownKey(begun.Action, string(begun.Input))
-	if t := v.Snap.Task.Tokens[key]; t.State != begun.Intent {
+	if t := v.Snap.Task.Tokens[tokenUnknown+begun.Intent]; t.State != unresolved {
 		return nil, fmt.Errorf("intent %s: its outcome is not unknown", begun.Intent)
 	}
 	x := &Run{Agent: agent, Begun: begun, Fence: begun.Fence, Owner: begun.Owner}
 	t := x.txn(txn.Plain)
 	t.Intent = ""
-	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: key, From: begun.Intent, N: -1})
 	e := x.event(ledger.Resolved, who.At)
 	e.Identity, e.Reason, e.Charged = who.Identity, who.Reason, cost
 	e.Overrun = exceeds(cost, begun.Reserved)

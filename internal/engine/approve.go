@@ -142,7 +142,7 @@ func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action
 // request opens a request in place of none or of one that is over.
 func (r *round) request(why []string) *action.Failure {
 	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
-	r.pinAbsent(tokenAsk+r.digest, t, has)
+	r.pinToken(tokenAsk+r.digest, t, has)
 	r.approvalID = ""
 	return r.open(why)
 }

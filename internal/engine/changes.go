@@ -172,7 +172,9 @@ func (c *changes) settled(e, held *ledger.Event) {
 	info := e.Code.Info()
 	switch info.Charge {
 	case action.ChargeReserved:
-		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: unknownKey(e.Action, string(held.Input)), To: e.Intent})
+		key := unknownKey(e.Action, string(held.Input))
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenUnknown + e.Intent, To: unresolved, Val: key})
+		c.count(key, 1)
 	case action.ChargeReleased:
 		c.release(e, held)
 	default:
@@ -217,13 +219,17 @@ func (c *changes) facts(e *ledger.Event) {
 	slices.Sort(sets)
 	for _, k := range sets {
 		text, _ := json.Marshal(e.Bulk[k]) // strings: cannot fail
-		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held, Val: string(text)})
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held + ":" + e.Intent, Val: string(text)})
+	}
+	if len(e.Facts)+len(e.Bulk) > 0 {
+		c.count(countFacts, 1)
 	}
 }
 
 func (c *changes) resolved(e, held *ledger.Event) {
 	c.charge(minus(e.Charged, held.Reserved), e.Charged)
-	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: unknownKey(e.Action, string(held.Input)), From: e.Intent, N: -1})
+	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
+	c.count(unknownKey(e.Action, string(held.Input)), -1)
 	c.facts(e)
 	c.learn(e)
 	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))

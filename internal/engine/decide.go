@@ -146,6 +146,7 @@ func (r *round) seenBefore() (Decision, bool) {
 	case txn.Settle:
 		return r.recorded(intent), true
 	case txn.Begin:
+		r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellOutcome + intent, N: snap.Record.Cells[cellOutcome+intent].Ver})
 		f := action.Fail(action.InFlight, "a call with id %q is running", id)
 		return r.refuse(f.With(action.DetailIntent, intent)), true
 	}
@@ -231,25 +232,32 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 		return r.notLegal(need, "the input has no "+need.Missing)
 	}
 	name, within := tokenFact+need.Key, need.Within.Microseconds()
-	t, has := r.view.Snap.Task.Tokens[name]
+	tokens := r.view.Snap.Task.Tokens
+	t, has := tokens[name]
+	bulk, listed := tokens[tokenBulk+need.SetKey]
 	from := held
-	switch bulk := r.view.Snap.Task.Tokens[tokenBulk+need.SetKey]; {
-	case has && t.State == held:
-	case inBulk(bulk, need.Value) && (!has || t.At < bulk.At):
-		r.pinAbsent(name, t, has)
+	switch {
+	case inBulk(bulk, need.Value) && (!has || t.At < bulk.At): // the newer of the two counts, so that one use is one use
+		r.pinToken(name, t, has)
 		name, t, from = tokenBulk+need.SetKey, bulk, ""
+	case has && t.State == held:
+		if need.Consumed { // a listing that came later would hold what this call uses up
+			r.pinToken(tokenBulk+need.SetKey, bulk, listed)
+		}
 	default:
-		r.pinAbsent(name, t, has)
+		r.pinToken(name, t, has)
+		r.pinToken(tokenBulk+need.SetKey, bulk, listed)
 		if has {
 			return r.notLegal(need, "it was used by another call")
 		}
 		return r.notLegal(need, "it has not happened")
 	}
 	if within > 0 && t.At+within < r.call.Now {
-		r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name, From: held, N: -1}, txn.Clause{Op: txn.Time, Min: t.At + within + 1, Max: txn.NoMax})
+		n := r.view.Snap.Task.Counters[countFacts] // nothing was established since, the same again included
+		r.pin(count(countFacts, 0, n, n), txn.Clause{Op: txn.Time, Min: t.At + within + 1, Max: txn.NoMax})
 		return r.notLegal(need, "it is too long ago")
 	}
-	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name, From: held, N: within})
+	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name, From: t.State, N: within})
 	if need.Consumed {
 		r.claims = append(r.claims, ledger.Claim{Key: tokenFact + need.Key, From: from})
 	}
@@ -258,7 +266,7 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 
 // inBulk reports whether the bulk token of a field set holds the value.
 func inBulk(t txn.Token, value string) bool {
-	if t.State != held {
+	if t.State == "" {
 		return false
 	}
 	var values []string
@@ -269,8 +277,8 @@ func inBulk(t txn.Token, value string) bool {
 	return found
 }
 
-// pinAbsent pins that the token is not held.
-func (r *round) pinAbsent(name string, t txn.Token, has bool) {
+// pinToken pins that the token is as it is: absent, or in that very state.
+func (r *round) pinToken(name string, t txn.Token, has bool) {
 	c := txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name}
 	if has {
 		c.From, c.N = t.State, -1
@@ -286,13 +294,23 @@ func (r *round) notLegal(need *statespace.Requirement, why string) *action.Failu
 // outcomeKnown refuses the same action and input while an outcome of it is unknown.
 func (r *round) outcomeKnown() *action.Failure {
 	key := unknownKey(r.act.Name, r.call.Intent.Input.Text())
-	t, has := r.view.Snap.Task.Tokens[key]
-	r.pinAbsent(key, t, has)
-	if !has {
+	if r.view.Snap.Task.Counters[key] <= 0 {
+		r.pin(count(key, 0, txn.NoMin, 0))
 		return nil
 	}
+	r.pin(count(key, 0, 1, txn.NoMax))
 	f := action.Fail(action.NotLegal, "it is not known whether an earlier call of %q with this input took effect; a person must resolve it", r.act.Name)
-	return f.With(action.DetailIntent, t.State)
+	return f.With(action.DetailIntent, firstUnknown(r.view.Snap.Task.Tokens, key))
+}
+
+// firstUnknown names one of the intents of unknown outcome behind a key.
+func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
+	for k, t := range tokens {
+		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && t.Val == key && (intent == "" || id < intent) {
+			intent = id
+		}
+	}
+	return intent
 }
 
 // gate 5
@@ -302,6 +320,7 @@ func (r *round) policyPermits() *action.Failure {
 	if r.policy.Permit {
 		return nil
 	}
+	r.pinLevel() // a rule may look at risk
 	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
 	return f.With(action.DetailRule, r.policy.Reason)
 }
@@ -320,13 +339,18 @@ func (r *round) permits(input any, anyInput bool) policy.Decision {
 
 func (r *round) riskUnderCeiling() *action.Failure {
 	r.shown = r.assess()
-	cell := r.view.Snap.Agent.Cells[cellLevel+r.act.Name]
-	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellLevel + r.act.Name, N: cell.Ver})
+	r.pinLevel()
 	if c := r.view.Task.Ceiling; c > 0 && r.shown.Effective > c {
 		f := action.Fail(action.RiskCeiling, "action %q is too risky for this task now", r.act.Name)
 		return f.With(action.DetailRule, fmt.Sprintf("effective risk %.2f is above the ceiling %.2f", r.shown.Effective, c))
 	}
 	return nil
+}
+
+// pinLevel pins the cell that is rewritten when the action's estimated level moves.
+func (r *round) pinLevel() {
+	key := cellLevel + r.act.Name
+	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: key, N: r.view.Snap.Agent.Cells[key].Ver})
 }
 
 func (r *round) assess() ledger.RiskShown {
@@ -354,8 +378,8 @@ func (r *round) reserve(g budget.Grant, no *budget.Refusal) *action.Failure {
 	limit := r.view.Task.Limit
 	r.reserved = g.Reserved
 	if no != nil {
-		if n, ok := limit.On(no.Axis).Get(); ok && no.Left < no.Want {
-			r.pin(count(budget.GrantedKey(no.Axis), 0, n-no.Want+1, txn.NoMax))
+		if n, ok := limit.On(no.Axis).Get(); ok && no.Left < no.Least {
+			r.pin(count(budget.GrantedKey(no.Axis), 0, n-no.Least+1, txn.NoMax))
 		}
 		f := action.Fail(action.BudgetExhausted, "the budget does not allow %q: %s", r.act.Name, no.Message)
 		return f.With(action.DetailAxis, no.Axis.String())

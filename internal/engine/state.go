@@ -18,10 +18,12 @@ import (
 // budget.
 const (
 	cellTask     = "task"       // Task: TaskState
-	tokenBulk    = "F/"         // Task: + field set; the newest values of a fact too numerous for tokens of their own
+	tokenBulk    = "F/"         // Task: + field set; held:INTENT, the newest values of a fact too numerous for tokens of their own
 	tokenFact    = "f/"         // Task: + fact key; held, or claimed:INTENT
 	tokenAsk     = "a/"         // Task: + digest; an approval, see approval.Mark
-	tokenUnknown = "u/"         // Task: + action and input; an outcome nobody knows stands
+	tokenUnknown = "u/"         // Task: + intent; its outcome is not known, its value names the counter
+	countUnknown = "unknown/"   // Task: + action and input; intents of unknown outcome
+	countFacts   = "facts"      // Task: how often facts were established, the same again included
 	countRuns    = "runs"       // Task: executed attempts
 	countBreach  = "violations" // Agent: refusals of rules the planner could have known
 	cellTrust    = "belief"     // Agent: shared block of the belief
@@ -39,7 +41,11 @@ const (
 	QueueTasks = "tasks"
 )
 
-const held = "held"
+// States of tokens.
+const (
+	held       = "held"
+	unresolved = "unresolved"
+)
 
 // TaskState is the configuration and status of a task, one cell that every decision pins.
 type TaskState struct {
@@ -168,11 +174,11 @@ func (v *View) Facts() int {
 	return n
 }
 
-// unknownKey names the token that stands while the outcome of this action with this input is unknown. The version of the
-// action does not count: a new release does not make the old effect known.
+// unknownKey names the counter of calls of this action with this input whose outcome is unknown: two of them may have been
+// under way at once. The version of the action does not count: a new release does not make the old effect known.
 func unknownKey(name, input string) string {
 	h := sha256.Sum256([]byte(input))
-	return tokenUnknown + name + "/" + hex.EncodeToString(h[:16])
+	return countUnknown + name + "/" + hex.EncodeToString(h[:16])
 }
 
 // event returns an event of this task with the fields every event has.
