@@ -1,0 +1,134 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/seed-ab2cfece/delta-agents/schema"
+)
+
+// source is a recording that can be read from its start more than once.
+type source struct {
+	name string // as errors name it
+	file *os.File
+	temp bool
+}
+
+// openSource opens a file, or standard input for "-". What is not a regular file, a pipe for one, is copied first.
+func openSource(path string, stdin io.Reader) (*source, error) {
+	if path == "-" {
+		if stdin == nil {
+			stdin = os.Stdin
+		}
+		return spool("standard input", stdin)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, errors.Join(err, f.Close())
+	case info.IsDir():
+		return nil, errors.Join(fmt.Errorf("%s is a folder, want a file", path), f.Close())
+	case info.Mode().IsRegular():
+		return &source{name: path, file: f}, nil
+	}
+	s, err := spool(path, f)
+	return s, errors.Join(err, f.Close())
+}
+
+func spool(name string, from io.Reader) (*source, error) {
+	f, err := os.CreateTemp("", "deltactl-replay-*")
+	if err != nil {
+		return nil, fmt.Errorf("copy %s: %w", name, err)
+	}
+	s := &source{name: name, file: f, temp: true}
+	if _, err := io.Copy(f, from); err != nil {
+		return nil, errors.Join(fmt.Errorf("copy %s: %w", name, err), s.close())
+	}
+	return s, nil
+}
+
+func (s *source) close() error {
+	err := s.file.Close()
+	if s.temp {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
+}
+
+// gzipMagic begins every gzip stream, whatever the file is called.
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// text returns the recording from its start, decompressed where it is compressed.
+func (s *source) text() (*bufio.Reader, error) {
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(s.file, 1<<16)
+	if magic, err := in.Peek(len(gzipMagic)); err != nil || !bytes.Equal(magic, gzipMagic) {
+		return in, nil // a file too short for the magic is short text
+	}
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(z, 1<<16), nil
+}
+
+// rows calls do for every row, in order, until it fails or ctx ends. Blank lines are skipped. Errors name file and line.
+func (s *source) rows(ctx context.Context, do func(Row) error) error {
+	in, err := s.text()
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil && !blank(line) {
+			err = one(ctx, line, do)
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", s.name, n, err)
+		}
+	}
+}
+
+func one(ctx context.Context, line []byte, do func(Row) error) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	row, err := ParseRow(line)
+	if err != nil {
+		return err
+	}
+	return do(row)
+}
+
+// readLine returns the next line of at most schema.DefaultLimit bytes; io.EOF only where there is none.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > schema.DefaultLimit:
+			return nil, fmt.Errorf("the line is longer than %d bytes", schema.DefaultLimit)
+		case err == bufio.ErrBufferFull:
+		case err == io.EOF && len(line) > 0, err == nil:
+			return line, nil
+		default:
+			return nil, err
+		}
+	}
+}

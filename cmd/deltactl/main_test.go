@@ -1,0 +1,59 @@
+package main
+
+import (
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"deltactl": main})
+}
+
+// The scripts in testdata say what a user sees: output, exit codes, and what is not printed.
+func TestScripts(t *testing.T) {
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("EXAMPLES", examples)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits},
+	})
+}
+
+// compress is "gzip FILE TO".
+func compress(ts *testscript.TestScript, _ bool, args []string) {
+	in, err := os.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer in.Close()
+	out, err := os.Create(ts.MkAbs(args[1]))
+	ts.Check(err)
+	z := gzip.NewWriter(out)
+	_, err = io.Copy(z, in)
+	ts.Check(err)
+	ts.Check(z.Close())
+	ts.Check(out.Close())
+}
+
+// exits is "exits CODE ARGS...": it runs deltactl and wants that exit code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec("deltactl", args[1:]...)
+	code := "0"
+	if e, ok := err.(interface{ ExitCode() int }); ok {
+		code = string(rune('0' + e.ExitCode()))
+	} else {
+		ts.Check(err)
+	}
+	if code != args[0] {
+		ts.Fatalf("deltactl exits with %s, want %s", code, args[0])
+	}
+}
