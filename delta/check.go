@@ -86,6 +86,20 @@ func (d *declaration) checkNeeds() {
 	}
 }
 
+// decode reports an input that the schema accepts and the Go type does not: one whose UnmarshalText or UnmarshalJSON
+// refuses it. User code is contained.
+func (d *declaration) decode(in action.Input) (f *action.Failure) {
+	defer func() {
+		if p := recover(); p != nil {
+			f = action.Fail(action.InputInvalid, "the input of %q cannot be decoded: its type panicked", d.name)
+		}
+	}()
+	if err := d.decodes(in); err != nil {
+		return action.Fail(action.InputInvalid, "the input of %q does not fit its type: %s", d.name, short(err.Error())).Because(err)
+	}
+	return nil
+}
+
 // risks returns the level that the per-argument rules demand of an input, and the first rule that demands it.
 func (d *declaration) risks(in action.Input) (level int, name string) {
 	for _, r := range d.rules {

@@ -57,6 +57,7 @@ type declaration struct {
 
 	in, out       *schema.Schema
 	run           func(*Context, action.Input) returned
+	decodes       func(action.Input) error
 	faults        []error
 	compiled      *engine.Action
 	unlimitedTime bool
@@ -91,6 +92,10 @@ func Define[In, Out any](name string, f Func[In, Out]) Builder[In, Out] {
 		}
 		return answer(f(ctx, in))
 	}
+	b.d.decodes = func(raw action.Input) error {
+		var in In
+		return decodeInput(raw, &in)
+	}
 	var err error
 	if b.d.in, err = schema.Reflect(reflect.TypeFor[In]()); err != nil {
 		b.d.fault("input: %w", err)
@@ -112,6 +117,7 @@ func DefineRaw(name string, inputSchema []byte, f func(*Context, action.Input) m
 		return b
 	}
 	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, in)) }
+	b.d.decodes = func(action.Input) error { return nil }
 	var err error
 	if b.d.in, err = schema.Declared(inputSchema); err != nil {
 		b.d.fault("input: %w", err)

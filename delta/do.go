@@ -180,6 +180,9 @@ func (t *Task) observe(c Call) *observed {
 		raw = json.RawMessage("{}")
 	}
 	doc, f := o.def.in.Check(raw)
+	if f == nil {
+		f = o.def.decode(action.Input{Document: doc})
+	}
 	if f != nil {
 		o.call.Edge = f
 		return o

@@ -1,5 +1,7 @@
 package txn
 
+import "slices"
+
 // Lease is the life of one intent as the store knows it.
 type Lease struct {
 	Phase Phase // Park, Begin (running), or Settle (ended)
@@ -67,7 +69,8 @@ type Queued struct {
 // Leases is the queue that a store keeps by itself: members "task\nintent", due when the lease expires.
 const Leases = "leases"
 
-// Merge takes over what a reply brought: values the snapshot did not know or knew wrongly.
+// Merge takes over what a reply brought: values the snapshot did not know or knew wrongly. Other revisions than its own
+// tell that somebody else wrote, and set Gap.
 func (s *Snapshot) Merge(fresh *Snapshot, cs []Clause) {
 	if fresh == nil {
 		return
@@ -89,7 +92,26 @@ func (s *Snapshot) Merge(fresh *Snapshot, cs []Clause) {
 	for k, l := range fresh.Leases {
 		s.Leases[k] = l
 	}
-	s.Pending, s.Now = fresh.Pending, max(s.Now, fresh.Now)
+	s.Now = max(s.Now, fresh.Now)
+	elsewhere := fresh.Task.Rev == 0 // the transaction had no task: its reply says nothing of it
+	s.Gap = s.Gap || fresh.Task.Rev != s.Task.Rev && !elsewhere || fresh.Agent.Rev != s.Agent.Rev
+	if fresh.Agent.Rev == s.Agent.Rev {
+		s.Pending = fresh.Pending
+	} else {
+		s.Pending = unite(s.Pending, fresh.Pending)
+	}
+}
+
+// unite keeps outcomes that are known beside those that are pending now: another worker may have folded them into cells
+// that this snapshot has not seen, and what was observed must not be forgotten until it has.
+func unite(known, now []Pending) []Pending {
+	out := slices.Clone(known)
+	for _, p := range now {
+		if n := len(out); n == 0 || out[n-1].Seq < p.Seq {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func renew[V any](to, from map[string]V, key string) {
@@ -117,9 +139,15 @@ func (s *Snapshot) Advance(t *Txn, r Reply) {
 	s.Gap = s.Gap || r.Replay || r.TaskRev != task || r.AgentRev != agent
 	switch {
 	case r.Fresh != nil:
+		seen := [2]int64{s.Task.Rev, s.Agent.Rev}
+		s.Task.Rev, s.Agent.Rev = task, agent // what Fresh has of them, unless somebody else wrote
 		s.Merge(r.Fresh, t.Clauses)
+		s.Task.Rev, s.Agent.Rev = seen[0], seen[1]
 	case r.Replay || r.TaskRev < task || r.AgentRev < agent:
 		return
+	case r.AgentRev != agent:
+		s.Replay(t.Clauses, r.Now)
+		s.Pending = unite(s.Pending, r.Pending)
 	default:
 		s.Replay(t.Clauses, r.Now)
 		s.Pending = r.Pending
