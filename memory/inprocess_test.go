@@ -22,6 +22,7 @@ func open(tb testing.TB) memorytest.Instance {
 	return memorytest.Instance{Store: s, Advance: func(d time.Duration) { now.Add(d.Microseconds()) }}
 }
 
+// The in-process store is enrolled by what stands above; a store with a server needs no more.
 func TestInProcess(t *testing.T) { memorytest.Run(t, open) }
 
 func TestInProcessRandom(t *testing.T) { memorytest.Random(t, open(t), 2000, 1) }
