@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -114,12 +115,50 @@ func (f *flight) fly() action.Outcome {
 	if err := chain.Before(f.ctx, f.t.engine.hooks, f.sight(nil)); err != nil && f.ctx.Err() == nil {
 		return f.settle(engine.End{Code: action.HookFailed, At: f.now(), Failure: action.Fail(action.HookFailed, "a check before the call failed: %v", err).Because(err)})
 	}
+	if err := f.stillRuns(chain); err != nil {
+		return f.settle(f.notStarted(err.Error()))
+	}
 	if err := f.clear(); err != nil {
 		return f.settle(f.notStarted(err.Error()))
 	}
 	out := f.settle(f.attempts())
 	f.after(chain, out)
 	return out
+}
+
+// stillRuns asks the store once more, after before hooks, which may have taken long, whether the task runs: another engine
+// may have cancelled it meanwhile, and the heartbeat has not told yet. Without such a hook the begin said so an instant ago.
+func (f *flight) stillRuns(chain hooks.Chain) error {
+	if f.ctx.Err() != nil || !slices.ContainsFunc(chain, func(h hooks.Hooks) bool { return h.Before != nil }) {
+		return nil
+	}
+	f.mu.Lock()
+	x := f.run.Renew(f.view, f.t.engine.cfg.Lease.Microseconds())
+	f.mu.Unlock()
+	sent := time.Now()
+	reply, err := f.t.engine.apply(f.ctx, x)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the store does not tell whether the task still runs: %w", err)
+	case reply.OK:
+		f.mu.Lock()
+		f.until = sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond)
+		f.mu.Unlock()
+		return nil
+	case reply.Failed < 0:
+		return errSuperseded
+	}
+	v, err := f.t.peek(context.WithoutCancel(f.ctx))
+	if err != nil {
+		return fmt.Errorf("the store does not tell whether the task still runs: %w", err)
+	}
+	if v.Task.Status == engine.Cancelled {
+		return errCancelled
+	}
+	f.mu.Lock()
+	f.view = v
+	f.mu.Unlock()
+	return nil
 }
 
 // clear is the last look before the function starts.

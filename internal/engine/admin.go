@@ -101,7 +101,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, who Who) (*txn.Txn, 
 	e.Identity, e.Reason, e.ApprovalFrom, e.ApprovalState = who.Identity, who.Reason, token.State, approval.Mark(next, q.ID, "")
 	if next == approval.Rejected {
 		decided := q.Decided(approval.Decision{Identity: who.Identity, Reason: who.Reason, At: who.At})
-		e.State, _ = json.Marshal(decided) // plain fields: cannot fail
+		e.State = jsonText(decided)
 	}
 	write(t, &e, nil)
 	return t, nil

@@ -114,7 +114,7 @@ func (r *round) requested() ledger.Event {
 	e.Risk, e.Reason = riskShown(r.shown), strings.Join(r.ask.Why, "; ")
 	e.Expires = r.view.Task.AskTTL
 	e.Input = r.ask.Input
-	e.State, _ = json.Marshal(r.ask) // plain fields: cannot fail
+	e.State = jsonText(r.ask)
 	if r.parked != "" {
 		e.Attempt = 1
 	}

@@ -251,13 +251,13 @@ func outcomeText(e *ledger.Event, attempts int) string {
 	if e.Code.Info().Executed == action.No {
 		o.Attempts = 0
 	}
-	text, _ := json.Marshal(o) // plain fields: cannot fail
+	text := jsonText(o)
 	if bytes.Contains(text, []byte(`\ufffd`)) {
 		// A tool's words may hold bytes that are not UTF-8. The ledger writes U+FFFD for them, and so must the cell, or it
 		// would not be the fold of its event: what is read back once is what the ledger holds.
 		var clean action.Outcome
 		if json.Unmarshal(text, &clean) == nil {
-			text, _ = json.Marshal(clean)
+			text = jsonText(clean)
 		}
 	}
 	return string(text)
