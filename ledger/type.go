@@ -34,7 +34,8 @@ const (
 
 	// Begun is written before any effect: the intent holds Reserved, Claimed and Approval under Fence and Owner.
 	Begun Type = "begun"
-	// Attempt is written before a repeated attempt of an intent: Attempt, and the Failure of the one before.
+	// Attempt is written before a repeated attempt of an intent: Attempt, and Failure and Charged of the one before; what
+	// that used is counted with the end of the intent.
 	Attempt Type = "attempt"
 	// Settled ends an intent that had begun: Code, Charged, Facts, Output; Returned where it never started.
 	Settled Type = "settled"

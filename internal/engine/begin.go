@@ -2,7 +2,7 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
+	"slices"
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -121,33 +121,19 @@ func (r *round) requested() ledger.Event {
 	return e
 }
 
-// Again prepares the next round after a refused transaction: reports a lease that stands in the way.
-var errSuperseded = errors.New("the intent is held or ended by another worker")
-
-// Again says whether a refused begin may be decided once more, or why not.
-func Again(d *Decision, r txn.Reply) error {
-	if r.Failed >= 0 || r.Fresh == nil {
-		return nil
-	}
-	if l, ok := r.Fresh.Leases[d.Txn.Intent]; ok && l.Phase == txn.Begin {
-		return errSuperseded
-	}
-	return nil
-}
-
 // RiskRose reports whether outcomes that arrived while the begin was on its way lift the action to where it would have
 // needed an approval, or above the ceiling: the call must then be given back and decided again.
 func RiskRose(rules *Rules, agent *Agent, view *View, call *Call, d *Decision, pending []txn.Pending) (bool, error) {
-	unseen := false
+	var unseen []txn.Pending
 	for _, p := range pending {
-		if p.Seq > view.lastPend && isErr(p) {
-			unseen = true
+		if p.Seq > view.lastPend {
+			unseen = append(unseen, p)
 		}
 	}
-	if !unseen || rules.Observe {
+	if !slices.ContainsFunc(unseen, isErr) || rules.Observe {
 		return false, nil
 	}
-	b, _, err := foldPending(rules, agent, view.stored, pending)
+	b, _, err := foldPending(rules, agent, view.Beliefs, unseen)
 	if err != nil {
 		return false, err
 	}

@@ -158,6 +158,9 @@ func Continued(held, e *ledger.Event) *ledger.Event {
 	if sum, err := h.Reserved.Add(e.Reserved); err == nil {
 		h.Reserved = sum
 	}
+	if sum, err := h.Charged.Add(e.Charged); err == nil {
+		h.Charged = sum
+	}
 	return &h
 }
 

@@ -123,7 +123,7 @@ func (x *Run) Attempt(view *View, end End, ttl int64) (*txn.Txn, *ledger.Event) 
 	t.Step, t.TTL = x.Step+1, ttl
 	e := x.event(ledger.Attempt, end.At)
 	e.Attempt = x.Begun.Attempt + 1
-	e.Code, e.Failure = end.Code, end.Failure
+	e.Code, e.Failure, e.Charged = end.Code, end.Failure, end.Cost
 	e.Reserved = action.Cost{Calls: 1}
 	if end.Code.Info().Learns == action.LearnsErr {
 		e.Learned = x.learned(true, end.Cost, end.At)
@@ -201,7 +201,7 @@ func Takeover(agent *Agent, begun ledger.Event, lease txn.Lease, owner string, t
 	again.Fence, again.Owner, again.At = x.Fence, owner, at
 	e = again
 	write(t, &e, nil)
-	x.Begun = again
+	x.Begun, x.Spent = again, again.Charged
 	return t, x
 }
 
@@ -267,7 +267,11 @@ func Beyond(cost, charged action.Cost) action.Cost {
 func TakeoverStopped(agent *Agent, begun ledger.Event, lease txn.Lease, owner string, at int64) *txn.Txn {
 	x := &Run{Agent: agent, Begun: begun, Fence: lease.Fence + 1, Owner: owner}
 	t := x.txn(txn.Takeover)
-	e := x.settled(End{Code: action.Interrupted, At: at, Cost: begun.Reserved, Failure: action.Fail(action.Interrupted,
+	used, err := begun.Reserved.Max(begun.Charged)
+	if err != nil { // two currencies: attempts that are known count
+		used = begun.Charged
+	}
+	e := x.settled(End{Code: action.Interrupted, At: at, Cost: used, Failure: action.Fail(action.Interrupted,
 		"the worker that ran this call disappeared and its task has ended")})
 	write(t, &e, &x.Begun)
 	return t

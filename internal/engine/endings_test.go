@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// What each end of an executed or stopped call does to budget, facts and beliefs is what its code says.
+func TestEndsDoWhatTheirCodeSays(t *testing.T) {
+	for _, info := range action.Infos() {
+		if info.Gate != 0 && info.Gate < 10 || info.Code == action.Late {
+			continue
+		}
+		t.Run(string(info.Code), func(t *testing.T) {
+			d := open(t, plain())
+			d.ok("confirm", `{"order":"A"}`, `{}`)
+			before := d.look().Account()
+			x := d.begin(d.call("charge", `{"order":"A"}`))
+			pending := len(d.snap.Pending)
+			used := action.Cost{Calls: 1, Tokens: 33}
+			d.must(x.Settle(d.end(info.Code, `{}`, used)))
+			acc, v := d.look().Account(), d.look()
+
+			spent := acc.Spent.Tokens - before.Spent.Tokens
+			switch info.Charge {
+			case action.ChargeActual:
+				assert.Equal(t, used.Tokens, spent)
+				assert.True(t, acc.Reserved().IsZero())
+			case action.ChargeReleased:
+				assert.Zero(t, spent)
+				assert.True(t, acc.Reserved().IsZero())
+			case action.ChargeReserved:
+				assert.Zero(t, spent)
+				assert.Equal(t, int64(20), acc.Reserved().Tokens, "it stays reserved")
+			}
+			if info.Executed == action.No {
+				assert.Equal(t, int64(1), v.Runs(), "only the confirmation ran")
+				assert.Equal(t, action.OK, d.code("charge", `{"order":"A"}`), "the fact it had claimed is back")
+			} else {
+				assert.Equal(t, int64(2), v.Runs())
+				assert.Equal(t, action.NotLegal, d.code("charge", `{"order":"A"}`), "its fact is used up")
+			}
+			learned := len(v.Snap.Pending) - pending
+			assert.Equal(t, info.Learns != action.LearnsNothing, learned == 1)
+		})
+	}
+}
+
+// An outcome nobody knows stands until a person resolves it; two that were under way at once are two.
+func TestI09_UnknownOutcomesAreResolvedOneByOne(t *testing.T) {
+	d := open(t, plain())
+	list := func() *Run { return d.begin(d.call("list", `{}`)) }
+	first, second := list(), list()
+	for _, x := range []*Run{first, second} {
+		d.must(x.Settle(d.end(action.StartedUnknown, "", action.Cost{Calls: 1})))
+	}
+	resolve := func(x *Run, ok bool) {
+		r, err := Resolve(d.agent, d.look(), x.Begun, ok, action.Cost{Calls: 1}, document(t, `{"open":["A"]}`), d.who())
+		require.NoError(t, err)
+		d.must(r)
+	}
+	dec := d.propose(d.call("list", `{}`))
+	require.Equal(t, action.NotLegal, dec.Refusal.Code)
+	assert.Equal(t, first.Begun.Intent, dec.Refusal.Details[action.DetailIntent], "an operator is told which intent to resolve")
+	resolve(first, false)
+	assert.Equal(t, action.NotLegal, d.code("list", `{}`), "the other stands")
+	assert.Equal(t, int64(1), d.look().Account().Reserved().Calls, "and so does what it reserved")
+	_, err := Resolve(d.agent, d.look(), first.Begun, true, action.Cost{}, action.Document{}, d.who())
+	assert.ErrorContains(t, err, "not unknown", "a word once given stays")
+	resolve(second, true)
+	assert.Equal(t, action.OK, d.code("list", `{}`))
+	assert.Equal(t, action.OK, d.code("ship", `{"order":"A"}`), "what was resolved as Ok satisfies")
+	s := &shift{desk: d}
+	s.checkFold()
+}
+
+// Two workers that resolve the same intent: one of them is refused by the store.
+func TestI09_ResolveOnce(t *testing.T) {
+	d := open(t, plain())
+	x := d.fail("list", `{}`, action.StartedUnknown)
+	both := make([]*txn.Txn, 2)
+	for i := range both {
+		var err error
+		both[i], err = Resolve(d.agent, d.look(), x.Begun, i == 0, action.Cost{Calls: 1}, document(t, `{}`), d.who())
+		require.NoError(t, err)
+	}
+	d.must(both[0])
+	assert.False(t, d.apply(both[1]).OK)
+}
+
+// A takeover repeats only what may be repeated; of all else it is the end, in one transaction.
+func TestI09_TakeoverByEffect(t *testing.T) {
+	for _, effect := range []action.Effect{action.None, action.Idempotent, action.Compensatable, action.Irreversible} {
+		for _, keyed := range []bool{false, true} {
+			t.Run(effect.String(), func(t *testing.T) {
+				d := open(t, plain())
+				a := d.agent.Actions["list"]
+				a.Effect, a.Keyed = effect, keyed
+				x := d.begin(d.call("list", `{}`))
+				held := txn.Lease{Phase: txn.Begin, Fence: 1, Owner: x.Owner}
+				early, _ := Takeover(d.agent, x.Begun, held, "w-new", lease, d.now())
+				assert.Equal(t, -1, d.apply(early).Failed, "a live lease is not taken")
+				d.pass(lease)
+				take, next := Takeover(d.agent, x.Begun, held, "w-new", lease, d.now())
+				d.must(take)
+				assert.Equal(t, -1, d.apply(x.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1}))).Failed, "the first worker is superseded")
+				assert.Equal(t, int64(1), d.look().Account().Granted.Calls, "nothing is reserved again")
+				if effect.Repeatable() || keyed {
+					require.NotNil(t, next)
+					assert.Equal(t, int64(2), next.Begun.Fence)
+					d.must(next.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1})))
+					assert.Equal(t, action.OK, d.code("list", `{}`))
+					return
+				}
+				require.Nil(t, next)
+				assert.Equal(t, action.NotLegal, d.code("list", `{}`), "its outcome is unknown")
+				assert.Equal(t, int64(1), d.look().Account().Reserved().Calls, "and its reservation stands")
+			})
+		}
+	}
+}
+
+// A worker that does not hold the version that began must not repeat it.
+func TestI09_TakeoverOfAnotherVersion(t *testing.T) {
+	d := open(t, plain())
+	x := d.begin(d.call("list", `{}`))
+	d.pass(lease)
+	for _, forget := range []func(){func() { d.agent.Actions["list"].Version = "2" }, func() { delete(d.agent.Actions, "list") }} {
+		forget()
+		_, next := Takeover(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		assert.Nil(t, next)
+	}
+}
+
+// What the attempts before a takeover used is not forgotten with their worker.
+func TestI07_TakeoverKeepsWhatAttemptsSpent(t *testing.T) {
+	run := func(t *testing.T) (*desk, *Run) {
+		d := open(t, plain())
+		x := d.begin(d.call("list", `{}`))
+		end := d.end(action.Failed, "", action.Cost{Calls: 1, Tokens: 40})
+		a, e := x.Attempt(d.look(), end, lease)
+		d.must(a)
+		x.Attempted(e, end.Cost)
+		d.pass(lease)
+		begun, err := Held(&txn.Space{Cells: d.cold(cellIntent + x.Begun.Intent)}, x.Begun.Intent)
+		require.NoError(t, err)
+		x.Begun = begun
+		return d, x
+	}
+	t.Run("repeated", func(t *testing.T) {
+		d, x := run(t)
+		take, next := Takeover(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		d.must(take)
+		d.must(next.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1, Tokens: 2})))
+		acc := d.look().Account()
+		assert.Equal(t, int64(42), acc.Spent.Tokens)
+		assert.Equal(t, int64(2), acc.Spent.Calls)
+		assert.True(t, acc.Reserved().IsZero())
+	})
+	t.Run("stopped", func(t *testing.T) {
+		d, x := run(t)
+		d.must(TakeoverStopped(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", d.now()))
+		acc := d.look().Account()
+		assert.Equal(t, int64(40), acc.Spent.Tokens, "more than the five that were reserved")
+		assert.Equal(t, int64(2), acc.Spent.Calls)
+	})
+}
+
+// A proposal whose worker disappeared counts as used; it is never repeated.
+func TestTakeoverOfPlanning(t *testing.T) {
+	d := open(t, plain())
+	dec := DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 9})
+	d.must(dec.Txn)
+	d.pass(lease)
+	take, next := Takeover(d.agent, *dec.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+	require.Nil(t, next)
+	d.must(take)
+	v := d.look()
+	assert.Equal(t, action.Cost{Tokens: 9, Calls: 1}, v.Account().Spent)
+	assert.Zero(t, v.Runs(), "planning is no attempt of an action")
+	assert.Empty(t, v.Snap.Pending, "and teaches nothing")
+}
+
+// Planning passes gates 1 and 7 only.
+func TestPlanningIsSpending(t *testing.T) {
+	s := plain()
+	s.Limit.Tokens, s.Threshold, s.Approvers = action.Max(10), 1, nil
+	d := open(t, s)
+	plan := func() Decision {
+		dec := DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 6})
+		d.must(dec.Txn)
+		return dec
+	}
+	first := plan()
+	require.Nil(t, first.Refusal, "no approval, whatever the threshold")
+	require.Equal(t, action.BudgetExhausted, plan().Refusal.Code)
+	d.must(SettlePlan(*first.Begun, first.Begun.Owner, action.Cost{Tokens: 2}, nil, d.now()))
+	require.Nil(t, plan().Refusal)
+	x, err := CancelTask(d.look(), d.who())
+	require.NoError(t, err)
+	d.must(x)
+	require.Equal(t, action.Cancelled, plan().Refusal.Code)
+}
+
+// A retry is a call of its own to the budget, and stops where the task does.
+func TestAttempts(t *testing.T) {
+	s := plain()
+	s.Limit.Calls = action.Max(2)
+	d := open(t, s)
+	x := d.begin(d.call("list", `{}`))
+	end := d.end(action.Failed, "", action.Cost{Calls: 1})
+	a, e := x.Attempt(d.look(), end, lease)
+	require.True(t, d.apply(a).OK)
+	x.Attempted(e, end.Cost)
+	assert.Equal(t, 2, x.Begun.Attempt)
+	third, _ := x.Attempt(d.look(), end, lease)
+	assert.False(t, d.apply(third).OK, "no call is left")
+	d.must(x.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1})))
+	acc := d.look().Account()
+	assert.Equal(t, int64(2), acc.Spent.Calls)
+	left, _ := acc.Left(action.Calls)
+	assert.Zero(t, left)
+	assert.Len(t, d.snap.Pending, 2, "each attempt teaches")
+	o, ok := Ended(&txn.Space{Cells: d.cold(cellOutcome + x.Begun.Intent)}, x.Begun.Intent)
+	require.True(t, ok)
+	assert.Equal(t, 2, o.Attempts)
+	assert.Equal(t, x.Outcome(d.end(action.OK, `{}`, action.Cost{Calls: 1})), o)
+}
+
+func TestAttemptAfterCancelIsRefused(t *testing.T) {
+	d := open(t, plain())
+	x := d.begin(d.call("list", `{}`))
+	v := *d.look()
+	c, err := CancelTask(&v, d.who())
+	require.NoError(t, err)
+	d.must(c)
+	a, _ := x.Attempt(&v, d.end(action.Failed, "", action.Cost{Calls: 1}), lease)
+	assert.False(t, d.apply(a).OK)
+	assert.False(t, d.apply(x.Renew(&v, lease)).OK, "the heartbeat notices")
+	assert.True(t, d.apply(x.Keep(lease)).OK, "and the lease can be kept to settle under")
+	end := d.end(action.OK, `{}`, action.Cost{Calls: 1})
+	pinned := x.Settle(end)
+	v.PinTask(pinned)
+	assert.False(t, d.apply(pinned).OK, "a result after the cancellation is no success")
+	d.must(x.Settle(d.end(action.Interrupted, "", action.Cost{Calls: 1})))
+}
+
+// A late result is charged for what it used beyond what its end was charged with, unless a person will say.
+func TestLateIsCharged(t *testing.T) {
+	d := open(t, plain())
+	x := d.fail("list", `{}`, action.Timeout)
+	more := Beyond(action.Cost{Calls: 1, Tokens: 30}, action.Cost{Calls: 1, Tokens: 12, Bytes: 4})
+	assert.Equal(t, action.Cost{Tokens: 18}, more)
+	before := d.look().Account()
+	d.must(x.Late(d.end(action.OK, `{}`, action.Cost{}), action.Timeout, more))
+	after := d.look().Account()
+	assert.Equal(t, before.Spent.Tokens+18, after.Spent.Tokens)
+	assert.Equal(t, before.Granted.Tokens+18, after.Granted.Tokens)
+	d.must(x.Late(d.end(action.OK, `{}`, action.Cost{}), action.StartedUnknown, more))
+	assert.Equal(t, after, d.look().Account())
+	assert.Equal(t, int64(0), d.look().Snap.Task.Counters[countFacts], "and satisfies nothing")
+}
+
+// Interrupting what may be repeated is what it looks like; of all else nobody can tell.
+func TestInterrupt(t *testing.T) {
+	for effect, want := range map[action.Effect]action.Code{
+		action.None: action.Timeout, action.Idempotent: action.Timeout,
+		action.Compensatable: action.StartedUnknown, action.Irreversible: action.StartedUnknown,
+	} {
+		assert.Equal(t, want, Interrupt(&Action{Effect: effect}, action.Timeout, "slow").Code, effect)
+		assert.Equal(t, action.Timeout, Interrupt(&Action{Effect: effect, Keyed: true}, action.Timeout, "slow").Code, effect)
+	}
+}
