@@ -47,8 +47,8 @@ type Store interface {
 	// the start); with dueOnly those due by the store's clock. txn.Leases is kept by the store itself.
 	Queued(ctx context.Context, agent, queue string, after txn.Queued, dueOnly bool, limit int) ([]txn.Queued, error)
 
-	// Remember appends a note to the agent's memory and stamps it with the store's time. A store that bounds its notes
-	// returns an error when full and drops none.
+	// Remember appends a note to the agent's memory and stamps it with the store's time; a note without an agent is an
+	// error. A store that bounds its notes returns an error when full and drops none.
 	Remember(ctx context.Context, agent string, n Note) error
 
 	// Recall returns up to limit notes most relevant to the query, best first; an empty query returns the newest.

@@ -3,6 +3,7 @@ package memorytest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -88,7 +89,7 @@ func (w *world) try(rnd *rand.Rand, t *txn.Txn) txn.Reply {
 		if err == nil {
 			return r
 		}
-		if err != ErrLost { //nolint:errorlint // it is returned as it is
+		if !errors.Is(err, ErrLost) {
 			w.tb.Errorf("apply %+v: %v", t, err)
 			return txn.Reply{}
 		}
