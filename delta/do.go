@@ -249,7 +249,6 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 			continue
 		}
 		t.advance(d.Txn, reply, own)
-		t.engine.keeper.task(t.agent.name, t.local)
 		if d.Refusal != nil {
 			return t.answer(o, &d)
 		}

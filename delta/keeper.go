@@ -55,7 +55,7 @@ func (k *keeper) agent(name string) {
 	k.wake.Signal()
 }
 
-// task notes that a task has records to seal.
+// task notes that a task has records to seal; "" is the agent's own ledger. [Engine.apply] calls it.
 func (k *keeper) task(agent, task string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,7 +97,6 @@ func (k *keeper) work() {
 		agents, books, more := k.next()
 		for a := range agents {
 			k.report(k.fold(a), "fold beliefs", book{a, ""})
-			books[book{a, ""}] = true
 		}
 		for b := range books {
 			k.report(k.seal(b), "seal ledger", b)

@@ -162,7 +162,6 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 		}
 		if reply.OK {
 			t.advance(x, reply, nil)
-			e.keeper.task(t.agent.name, t.local)
 			if verb != approval.Approve {
 				e.endParked(ctx, t, v, digest, verb, reason)
 			}
@@ -306,7 +305,6 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 		return fmt.Errorf("resolve %s: %w", intent, err)
 	}
 	e.keeper.agent(t.agent.name)
-	e.keeper.task(t.agent.name, t.local)
 	return nil
 }
 

@@ -440,6 +440,5 @@ func (t *Task) settlePlan(ctx context.Context, p *plan, used action.Cost, f *act
 		return errors.New("the lease of the proposal was lost")
 	}
 	t.advance(x, reply, nil)
-	t.engine.keeper.task(t.agent.name, t.local)
 	return nil
 }

@@ -219,9 +219,25 @@ func (e *Engine) apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
 	defer cancel()
 	r, err := e.store.Apply(ctx, x)
 	if err != nil && ctx.Err() == nil {
-		return e.store.Apply(ctx, x)
+		r, err = e.store.Apply(ctx, x)
+	}
+	if err == nil && r.OK {
+		e.noteBooks(x)
 	}
 	return r, err
+}
+
+// noteBooks has the keeper seal what a transaction wrote: whoever writes a record need not think of it.
+func (e *Engine) noteBooks(x *txn.Txn) {
+	for i := range x.Clauses {
+		switch c := &x.Clauses[i]; {
+		case c.Op != txn.Event:
+		case c.Scope == txn.Agent:
+			e.keeper.task(x.Agent, "")
+		default:
+			e.keeper.task(x.Agent, x.Task)
+		}
+	}
 }
 
 // since is how long ago a worker time was.

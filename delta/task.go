@@ -103,7 +103,6 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 	case !reply.OK:
 		return nil, action.Fail(action.TaskClosed, "task %q of agent %q exists already; a task that ended stays ended, open it or choose another id", s.ID, s.Agent)
 	}
-	e.keeper.task(s.Agent, s.ID)
 	return e.adopt(a, s.ID), nil
 }
 

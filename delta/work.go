@@ -149,7 +149,6 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 		return err // somebody else was quicker, or its worker came back
 	}
 	t.advance(x, reply, nil)
-	e.keeper.task(s.agent.name, t.local)
 	if run == nil {
 		return nil
 	}
