@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/table"
@@ -118,7 +117,10 @@ func euros(micros int64) string {
 
 // ledgerTable prints what people decided and what came of it, and verifies the chain.
 func (s *story) ledgerTable(ctx context.Context) error {
-	records, report, err := s.sealed(ctx)
+	if err := s.engine.Sync(ctx); err != nil { // records are linked into the chain beside the calls
+		return err
+	}
+	records, report, err := s.task.Ledger(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,25 +146,6 @@ func (s *story) ledgerTable(ctx context.Context) error {
 	}
 	s.say("Verified: %d records in one hash chain, %d not sealed yet, head %.12s.", report.Records, report.Unsealed, report.Head)
 	return s.tamper(records)
-}
-
-// sealed returns the ledger once its last records are linked, which happens beside the calls.
-func (s *story) sealed(ctx context.Context) ([]txn.Stored, ledger.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for {
-		records, report, err := s.task.Ledger(ctx)
-		if err != nil || report.Unsealed == 0 {
-			return records, report, err
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return records, report, context.Cause(ctx)
-		}
-	}
 }
 
 // tamper shows on a copy that a changed record does not go unnoticed.

@@ -45,6 +45,7 @@ func (w *world) close(ctx context.Context) error {
 type story struct {
 	*world
 	out      io.Writer
+	mouth    sync.Mutex
 	task     *delta.Task
 	approver approver
 	by       delta.Identity

@@ -10,7 +10,10 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/delta"
 )
 
+// say prints lines. The agent and the person take turns, but nothing else orders the two.
 func (s *story) say(format string, args ...any) {
+	s.mouth.Lock()
+	defer s.mouth.Unlock()
 	fmt.Fprintln(s.out, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
