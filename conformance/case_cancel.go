@@ -1,0 +1,204 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+)
+
+func cancelCases() []Case {
+	return []Case{
+		{"C15", "a cancelled run still starts calls already prepared in its batch", "cancelled is looked at again right before the start; what had not started is NOT_STARTED", []Variant{
+			{"the task, while a before hook waits", stoppedBefore(func(t *T, task string, _ context.CancelFunc) { t.cancel(task) }, false)},
+			{"the task, by another engine", stoppedByPeer},
+			{"the caller's context", stoppedBefore(func(_ *T, _ string, cancel context.CancelFunc) { cancel() }, true)},
+			{"the engine", stoppedBefore(func(t *T, _ string, _ context.CancelFunc) {
+				if err := need[Stopper](t).Stop(); err != nil {
+					t.Errorf("stop: %v", err)
+				}
+			}, true)},
+			{"siblings of one turn", stoppedSiblings},
+			{"nothing starts afterwards, after a restart either", stoppedStays},
+		}},
+		{"C28", "a cancelled run is later written as success", "CANCELLED absorbs: no Ok is recorded behind it, and nothing depends on one", []Variant{
+			{"the function returns Ok after the cancel", okAfterCancel(Irreversible, action.StartedUnknown)},
+			{"an effect that may be repeated", okAfterCancel(Idempotent, action.Interrupted)},
+			{"cancel races the Ok", cancelRace},
+			{"cancelled twice", cancelTwice},
+		}},
+	}
+}
+
+func (t *T) cancel(task string) {
+	if err := t.Cancel(t.Context, task, "enough"); err != nil {
+		t.Errorf("cancel: %v", err)
+	}
+}
+
+// stoppedBefore stops something while a before hook holds the call up. The hook does not listen.
+func stoppedBefore(stop func(*T, string, context.CancelFunc), undecided bool) func(*T) {
+	return func(t *T) {
+		pay, hold := &spy{}, newGate()
+		task := t.open(Goal{Limit: Limit{Tokens: UpTo(100)}}, Action{Name: "pay", Schema: payment, Cost: Cost{Tokens: 10}, Do: pay.do,
+			Before: func(context.Context) error { hold.wait(t.Context); return nil }})
+		ctx, cancel := context.WithCancel(t.Context)
+		defer cancel()
+		out := make(chan Outcome, 1)
+		go func() { out <- t.Propose(ctx, task, Call{Action: "pay", Input: `{"amount":1}`}) }()
+		hold.arrived(t)
+		stop(t, task, cancel)
+		hold.open()
+		o := <-out
+		t.ran("pay, stopped before its start,", pay, 0)
+		if !(undecided && o.Err != nil) {
+			t.want("stopped before the start", o, action.NotStarted)
+		}
+		if undecided {
+			return
+		}
+		if a, ok := t.Subject.(Accountant); ok {
+			if b, err := a.Budget(t.Context, task); err != nil || b.Reserved.Tokens != 0 || b.Spent.Tokens != 0 {
+				t.Errorf("what never started holds or cost %+v (%v)", b, err)
+			}
+		}
+	}
+}
+
+// stoppedByPeer cancels where the call does not run: the engine that runs it must look before it starts.
+func stoppedByPeer(t *T) {
+	pay, hold := &spy{}, newGate()
+	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Do: pay.do, Before: func(context.Context) error { hold.wait(t.Context); return nil }})
+	peer, err := need[Peered](t).Peer()
+	if err != nil {
+		t.Fatalf("peer: %v", err)
+	}
+	out := make(chan Outcome, 1)
+	go func() { out <- t.propose(task, "pay", `{"amount":1}`) }()
+	hold.arrived(t)
+	if err := peer.Cancel(t.Context, task, "enough"); err != nil {
+		t.Errorf("cancel: %v", err)
+	}
+	hold.open()
+	t.want("cancelled elsewhere before the start", <-out, action.NotStarted)
+	t.ran("pay, cancelled elsewhere before its start,", pay, 0)
+}
+
+func stoppedSiblings(t *T) {
+	pay, hold := &spy{}, newGate()
+	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Do: pay.do, Before: func(context.Context) error { hold.wait(t.Context); return nil }})
+	turner := need[Turner](t)
+	calls := make([]Call, 6)
+	for i := range calls {
+		calls[i] = Call{fmt.Sprint(i), "pay", fmt.Sprintf(`{"amount":%d}`, i)}
+	}
+	type answer struct {
+		out []Outcome
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		out, err := turner.Turn(t.Context, task, calls)
+		done <- answer{out, err}
+	}()
+	hold.arrived(t)
+	t.cancel(task)
+	hold.open()
+	a := <-done
+	if a.err != nil {
+		t.Fatalf("turn: %v", a.err)
+	}
+	for i, o := range a.out {
+		t.want(calls[i].ID, o, action.NotStarted, action.Cancelled)
+	}
+	t.ran("pay, cancelled before its start,", pay, 0)
+}
+
+func stoppedStays(t *T) {
+	pay := &spy{}
+	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Do: pay.do})
+	t.cancel(task)
+	t.want("after the cancel", t.propose(task, "pay", `{"amount":1}`), action.Cancelled)
+	t.restart()
+	t.want("after the restart", t.propose(task, "pay", `{"amount":2}`), action.Cancelled)
+	t.ran("pay", pay, 0)
+}
+
+// okAfterCancel has a function that ignores the cancellation and returns Ok.
+func okAfterCancel(e Effect, want action.Code) func(*T) {
+	return func(t *T) {
+		hold := newGate()
+		pay := &spy{then: func(context.Context, Execution) (json.RawMessage, error) {
+			hold.wait(t.Context)
+			return json.RawMessage(`{"paid":true}`), nil
+		}}
+		task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Effect: e, Do: pay.do})
+		out := make(chan Outcome, 1)
+		go func() { out <- t.propose(task, "pay", `{"amount":1}`, "x") }()
+		hold.arrived(t)
+		t.cancel(task)
+		hold.open()
+		o := t.want("cancelled while it ran", <-out, want)
+		if o.Output != nil {
+			t.Errorf("a cancelled call hands out %s", o.Output)
+		}
+		if again := t.propose(task, "pay", `{"amount":1}`, "x"); again.OK() {
+			t.Errorf("the record of the cancelled call says OK")
+		}
+		t.absorbed(task)
+	}
+}
+
+// absorbed checks that no success is recorded behind a cancellation.
+func (t *T) absorbed(task string) {
+	cancelled := false
+	for _, r := range t.ledger(task) {
+		switch {
+		case r.Kind == Stopped:
+			cancelled = true
+		case cancelled && r.Kind == Settled && r.Code == action.OK:
+			t.Errorf("an Ok of %s is recorded behind the cancellation", r.Action)
+		case cancelled && r.Kind == Begun:
+			t.Errorf("a call of %s began behind the cancellation", r.Action)
+		}
+	}
+	if !cancelled {
+		t.Errorf("the cancellation is not recorded")
+	}
+}
+
+func cancelRace(t *T) {
+	t.declare(clerk, Action{Name: "pay", Schema: payment, Effect: Idempotent, Do: answerBody})
+	for range 40 {
+		task := t.start(Goal{})
+		var oks sync.Map
+		together(5, func(i int) {
+			if i == 4 {
+				t.cancel(task)
+				return
+			}
+			if o := t.propose(task, "pay", fmt.Sprintf(`{"amount":%d}`, i)); o.OK() {
+				oks.Store(o.Intent, true)
+			}
+		})
+		for _, r := range t.recorded(task, Settled) {
+			if _, said := oks.Load(r.Intent); said != (r.Code == action.OK) {
+				t.Errorf("the caller heard OK: %v, the ledger says %s", said, r.Code)
+			}
+		}
+		t.absorbed(task)
+	}
+}
+
+func cancelTwice(t *T) {
+	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Do: answerBody})
+	t.want("before", t.propose(task, "pay", `{"amount":1}`), action.OK)
+	t.cancel(task)
+	_ = t.Cancel(t.Context, task, "again") // an error or nothing: both are fine
+	if n := len(t.recorded(task, Stopped)); n != 1 {
+		t.Errorf("%d cancellations are recorded", n)
+	}
+	t.absorbed(task)
+}

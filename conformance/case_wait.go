@@ -1,0 +1,279 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+)
+
+func waitCases() []Case {
+	return []Case{
+		{"C16", "waiting too long is stored as a person's rejection", "pending, expired and rejected are three states", []Variant{
+			{"approve after the wait", lateDecision(Approve)},
+			{"reject after the wait", lateDecision(Reject)},
+			{"expiry does not forbid asking again", askedAgain},
+			{"a rejection does not expire", rejectionStays},
+			{"workers write expiry down as expiry", expiryRecorded},
+		}},
+		{"C17", "pending approvals live in memory: lost on restart, a later click does nothing", "request, decision and continuation are durable; after a restart the call runs once", []Variant{
+			{"restart, approve, a worker runs it", parkedRestart(false)},
+			{"approve, restart, a worker runs it", parkedRestart(true)},
+		}},
+		{"C18", "expiry is enforced only while pending: an old approval runs late", "checked at consumption and again at the start", []Variant{
+			{"approved in time, proposed too late", approvedThenLate(time.Minute)},
+			{"at the very moment", approvedThenLate(0)},
+			{"the start is delayed past it", startDelayed},
+			{"in time it runs", approvedInTime},
+		}},
+		{"C19", "grants, policy or prerequisites change between approval and run", "everything is evaluated again at begin", []Variant{
+			{"the prerequisite is consumed by another call", prerequisiteGone},
+			{"the prerequisite is too old by then", prerequisiteOld},
+			{"the policy turned", policyTurned},
+			{"the grant was withdrawn", grantWithdrawn},
+			{"the budget was spent", budgetGone},
+			{"the task was cancelled", cancelledApproved},
+			{"the threshold was lowered under an ungated call", thresholdLowered},
+		}},
+	}
+}
+
+// ttl is how long requests wait in these cases.
+const ttl = 10 * time.Minute
+
+func gatedPay(pay *spy) Action {
+	return Action{Name: "pay", Schema: payment, Gated: true, Do: pay.do}
+}
+
+func lateDecision(v Verb) func(*T) {
+	return func(t *T) {
+		pay, clock := &spy{}, need[Clocked](t)
+		task := t.open(Goal{TTL: ttl}, gatedPay(pay))
+		id := t.asks(task, "pay", `{"amount":10}`)
+		clock.Advance(ttl + time.Second)
+		if err := t.decide(id, v, boss); err == nil {
+			t.Errorf("%s was taken after the wait was over", v)
+		}
+		if n := len(t.pending(task)); n != 0 {
+			t.Errorf("%d requests are still pending", n)
+		}
+		o := t.want("the call after the wait", t.propose(task, "pay", `{"amount":10}`), action.ApprovalExpired, action.ApprovalRequired)
+		if o.Waits() && o.Approval == id {
+			t.Errorf("the call still waits for the request that is over")
+		}
+		t.ran("pay", pay, 0)
+		if r := t.recorded(task, Rejected); len(r) != 0 {
+			t.Errorf("waiting too long is recorded as a rejection by %q", r[0].By)
+		}
+	}
+}
+
+func askedAgain(t *T) {
+	pay, clock := &spy{}, need[Clocked](t)
+	task := t.open(Goal{TTL: ttl}, gatedPay(pay))
+	old := t.asks(task, "pay", `{"amount":10}`)
+	clock.Advance(ttl + time.Second)
+	o := t.propose(task, "pay", `{"amount":10}`)
+	if o.Code == action.ApprovalExpired {
+		o = t.propose(task, "pay", `{"amount":10}`)
+	}
+	if t.want("asked again", o, action.ApprovalRequired); o.Approval == old {
+		t.Fatalf("the request that is over was asked again under the same id")
+	}
+	if err := t.decide(old, Approve, boss); err == nil {
+		t.Errorf("the old request was approved")
+	}
+	t.approve(o.Approval)
+	t.want("the call, approved at last", t.propose(task, "pay", `{"amount":10}`), action.OK)
+	t.ran("pay", pay, 1)
+}
+
+func rejectionStays(t *T) {
+	pay, clock := &spy{}, need[Clocked](t)
+	task := t.open(Goal{TTL: ttl}, gatedPay(pay))
+	id := t.asks(task, "pay", `{"amount":10}`)
+	if err := t.decide(id, Reject, boss); err != nil {
+		t.Fatalf("reject: %v", err)
+	}
+	for range 2 {
+		t.want("a rejected call", t.propose(task, "pay", `{"amount":10}`), action.ApprovalRejected)
+		clock.Advance(ttl + time.Second)
+	}
+	t.want("a rejected call, long after", t.propose(task, "pay", `{"amount":10}`), action.ApprovalRejected)
+	if n := len(t.pending(task)); n != 0 {
+		t.Errorf("a person is asked again about what was rejected")
+	}
+}
+
+func expiryRecorded(t *T) {
+	pay, clock, w := &spy{}, need[Clocked](t), need[Worker](t)
+	task := t.open(Goal{TTL: ttl}, gatedPay(pay))
+	t.asks(task, "pay", `{"amount":10}`, "x")
+	clock.Advance(ttl + time.Second)
+	if err := w.Work(t.Context, func() bool { return len(t.recorded(task, Expired)) > 0 }); err != nil {
+		t.Errorf("nobody writes down that the wait is over: %v", err)
+	}
+	o := t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.ApprovalExpired)
+	if o.Code == action.ApprovalRejected || len(t.recorded(task, Rejected)) > 0 {
+		t.Errorf("expiry is recorded as a rejection")
+	}
+	t.ran("pay", pay, 0)
+}
+
+func parkedRestart(approveFirst bool) func(*T) {
+	return func(t *T) {
+		pay := &spy{}
+		task := t.open(Goal{}, gatedPay(pay))
+		id := t.asks(task, "pay", `{"amount":10}`, "x")
+		if approveFirst {
+			t.approve(id)
+		}
+		t.restart()
+		if !approveFirst {
+			t.approve(id)
+		}
+		if err := need[Worker](t).Work(t.Context, func() bool { return len(t.recorded(task, Settled)) > 0 }); err != nil {
+			t.Errorf("the approved call is not run: %v", err)
+		}
+		t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.OK)
+		t.ran("pay", pay, 1)
+	}
+}
+
+func approvedThenLate(after time.Duration) func(*T) {
+	return func(t *T) {
+		pay, clock := &spy{}, need[Clocked](t)
+		task := t.open(Goal{TTL: ttl}, gatedPay(pay))
+		id := t.asks(task, "pay", `{"amount":10}`)
+		clock.Advance(ttl - time.Millisecond)
+		t.approve(id)
+		clock.Advance(time.Millisecond + after)
+		t.want("an approval that is over", t.propose(task, "pay", `{"amount":10}`), action.ApprovalExpired, action.ApprovalRequired)
+		t.ran("pay", pay, 0)
+	}
+}
+
+func startDelayed(t *T) {
+	pay, clock := &spy{}, need[Clocked](t)
+	var late atomic.Bool
+	act := gatedPay(pay)
+	act.Before = func(context.Context) error {
+		if late.CompareAndSwap(false, true) {
+			clock.Advance(ttl) // whatever holds the executor up between begin and start
+		}
+		return nil
+	}
+	task := t.open(Goal{TTL: ttl}, act)
+	id := t.asks(task, "pay", `{"amount":10}`)
+	clock.Advance(ttl - time.Second)
+	t.approve(id)
+	t.want("a start after the approval was over", t.propose(task, "pay", `{"amount":10}`), action.NotStarted, action.ApprovalExpired)
+	t.ran("pay", pay, 0)
+	t.want("the call again", t.propose(task, "pay", `{"amount":10}`), action.ApprovalExpired, action.ApprovalRequired)
+	t.ran("pay", pay, 0)
+}
+
+func approvedInTime(t *T) {
+	pay, clock := &spy{}, need[Clocked](t)
+	task := t.open(Goal{TTL: ttl}, gatedPay(pay))
+	id := t.asks(task, "pay", `{"amount":10}`)
+	clock.Advance(ttl / 2)
+	t.approve(id)
+	clock.Advance(ttl / 4)
+	t.want("an approval in time", t.propose(task, "pay", `{"amount":10}`), action.OK)
+	t.ran("pay", pay, 1)
+}
+
+// confirmed is pay after an unused confirmation, and a rival that uses confirmations up too.
+func confirmed(pay, rival *spy, within time.Duration) []Action {
+	need := []Need{{Action: "confirm", Field: "amount", Consumed: true, Within: within}}
+	return []Action{
+		{Name: "confirm", Schema: payment, Effect: Idempotent, Do: answerBody},
+		{Name: "pay", Schema: payment, Gated: true, Needs: need, Do: pay.do},
+		{Name: "rival", Schema: payment, Needs: need, Do: rival.do},
+	}
+}
+
+func prerequisiteGone(t *T) {
+	pay, rival := &spy{}, &spy{}
+	task := t.open(Goal{}, confirmed(pay, rival, 0)...)
+	t.want("confirm", t.propose(task, "confirm", `{"amount":10}`), action.OK)
+	t.approve(t.asks(task, "pay", `{"amount":10}`))
+	t.want("rival", t.propose(task, "rival", `{"amount":10}`), action.OK)
+	t.want("the approved call without its prerequisite", t.propose(task, "pay", `{"amount":10}`), action.NotLegal)
+	if w, ok := t.Subject.(Worker); ok {
+		_ = w.Work(t.Context, func() bool { return true })
+	}
+	t.ran("pay", pay, 0)
+}
+
+func prerequisiteOld(t *T) {
+	pay, rival, clock := &spy{}, &spy{}, need[Clocked](t)
+	task := t.open(Goal{}, confirmed(pay, rival, time.Minute)...)
+	t.want("confirm", t.propose(task, "confirm", `{"amount":10}`), action.OK)
+	t.approve(t.asks(task, "pay", `{"amount":10}`))
+	clock.Advance(time.Minute + time.Second)
+	t.want("the approved call on an old confirmation", t.propose(task, "pay", `{"amount":10}`), action.NotLegal)
+	t.ran("pay", pay, 0)
+}
+
+func policyTurned(t *T) {
+	pay, p := &spy{}, need[Policed](t)
+	task := t.open(Goal{}, gatedPay(pay))
+	t.approve(t.asks(task, "pay", `{"amount":10}`))
+	p.SetPolicy(func(string, string, json.RawMessage) (bool, error) { return false, nil })
+	t.want("the approved call under the new policy", t.propose(task, "pay", `{"amount":10}`), action.Denied)
+	t.ran("pay", pay, 0)
+}
+
+func grantWithdrawn(t *T) {
+	pay := &spy{}
+	task := t.open(Goal{}, gatedPay(pay))
+	t.approve(t.asks(task, "pay", `{"amount":10}`))
+	if err := t.Declare(Agent{Name: clerk, Actions: []Action{gatedPay(pay)}}); err != nil {
+		t.Fatalf("declare: %v", err)
+	}
+	t.want("the approved call without a grant", t.propose(task, "pay", `{"amount":10}`), action.Denied)
+	t.ran("pay", pay, 0)
+}
+
+func budgetGone(t *T) {
+	pay, eat := &spy{}, &spy{then: func(_ context.Context, x Execution) (json.RawMessage, error) {
+		return json.RawMessage(`{}`), x.Spend(Cost{Tokens: 80})
+	}}
+	act := gatedPay(pay)
+	act.Cost = Cost{Tokens: 50}
+	task := t.open(Goal{Limit: Limit{Tokens: UpTo(100)}}, act, Action{Name: "eat", Effect: Idempotent, Cost: Cost{Tokens: 80}, Do: eat.do})
+	t.approve(t.asks(task, "pay", `{"amount":10}`))
+	t.want("eat", t.propose(task, "eat", `{}`), action.OK)
+	t.want("the approved call that can no longer be paid", t.propose(task, "pay", `{"amount":10}`), action.BudgetExhausted)
+	t.ran("pay", pay, 0)
+}
+
+func cancelledApproved(t *T) {
+	pay := &spy{}
+	task := t.open(Goal{}, gatedPay(pay))
+	id := t.asks(task, "pay", `{"amount":10}`)
+	t.approve(id)
+	if err := t.Cancel(t.Context, task, "enough"); err != nil {
+		t.Fatalf("cancel: %v", err)
+	}
+	if w, ok := t.Subject.(Worker); ok {
+		_ = w.Work(t.Context, func() bool { return true })
+	}
+	t.want("the approved call of a cancelled task", t.propose(task, "pay", `{"amount":10}`), action.Cancelled)
+	t.ran("pay", pay, 0)
+}
+
+func thresholdLowered(t *T) {
+	pay, th := &spy{}, need[Thresholder](t)
+	task := t.open(Goal{Threshold: 5}, Action{Name: "pay", Schema: payment, Risk: 4, Do: pay.do})
+	t.want("below the threshold", t.propose(task, "pay", `{"amount":10}`), action.OK)
+	if err := th.SetThreshold(t.Context, task, 3); err != nil {
+		t.Fatalf("set threshold: %v", err)
+	}
+	t.want("at the new threshold", t.propose(task, "pay", `{"amount":11}`), action.ApprovalRequired)
+	t.ran("pay", pay, 1)
+}

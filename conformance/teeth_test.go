@@ -1,0 +1,45 @@
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/seed-ab2cfece/delta-agents/conformance"
+)
+
+// TestTeeth runs the cases against an engine that means well. It has every fault at least once, so every case must fail;
+// where a case stops doing so it has lost its point. C24 needs leases, which such an engine does not have.
+func TestTeeth(t *testing.T) {
+	verdicts := conformance.Check(openNaive, conformance.Cases())
+	failed := conformance.Failed(verdicts)
+	for _, c := range conformance.Cases() {
+		assert.Contains(t, failed, c.ID, "%s: nobody notices", c.Symptom)
+	}
+	passed := 0
+	for _, v := range verdicts {
+		if v.Passed() {
+			passed++
+		}
+	}
+	assert.Positive(t, passed, "an engine that works a little passes a little: the cases do not fail whatever they meet")
+	assert.Less(t, passed, len(verdicts)/4)
+}
+
+// A subject that panics, or cannot even be opened, fails and is no reason to stop.
+func TestBrokenSubjects(t *testing.T) {
+	first := conformance.Cases()[:1]
+	for _, v := range conformance.Check(func() (conformance.Subject, error) { return nil, assert.AnError }, first) {
+		assert.Equal(t, []string{"cannot be opened: " + assert.AnError.Error()}, v.Symptoms)
+	}
+	for _, v := range conformance.Check(func() (conformance.Subject, error) { return brittle{}, nil }, first) {
+		if assert.NotEmpty(t, v.Symptoms) {
+			assert.Contains(t, v.Symptoms[0], "panic: ")
+		}
+	}
+}
+
+// brittle has nothing but a Close.
+type brittle struct{ conformance.Subject }
+
+func (brittle) Close() error { return nil }
