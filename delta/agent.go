@@ -90,7 +90,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	order, more := b.collect(a)
 	faults = append(faults, more...)
 	faults = append(faults, a.checkCurrency(order)...)
-	graph, err := statespace.Compile(nodes(a.defs, order))
+	graph, err := statespace.Compile(nodes(a.defs, order), a.notHeld(order)...)
 	if err != nil {
 		faults = append(faults, err)
 	}
@@ -173,6 +173,18 @@ func nodes(defs map[string]*declaration, order []string) []statespace.Node {
 	return out
 }
 
+// notHeld names the prerequisites that exist but that the agent does not have.
+func (a *Agent) notHeld(order []string) (names []string) {
+	for _, name := range order {
+		for _, p := range a.defs[name].needs {
+			if p.action != nil && a.defs[p.name] == nil {
+				names = append(names, p.name)
+			}
+		}
+	}
+	return names
+}
+
 // checkBindings checks the prerequisite's side of every binding: the field exists there and has the same type.
 func (a *Agent) checkBindings(order []string) (faults []error) {
 	for _, name := range order {
@@ -180,6 +192,9 @@ func (a *Agent) checkBindings(order []string) (faults []error) {
 			other := a.defs[p.name]
 			if other == nil {
 				continue // said by the graph
+			}
+			if p.action != nil && p.action != other {
+				faults = append(faults, fmt.Errorf("action %q needs %s: the agent holds another action of that name; grant the one that is needed", name, p.name))
 			}
 			for _, b := range p.binds {
 				if err := fits(a.defs[name], other, b); err != nil {

@@ -41,6 +41,11 @@ func (d *declaration) check() {
 		}
 	}
 	d.checkNeeds()
+	for _, h := range d.hooks {
+		if err := h.Check(); err != nil {
+			d.fault("%w", err)
+		}
+	}
 }
 
 func (d *declaration) checkName() {

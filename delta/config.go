@@ -112,6 +112,9 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Errorf("config %s is %v, want at least %v", d.name, d.have, d.min))
 		}
 	}
+	if err := c.Hooks.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("config Hooks: %w", err))
+	}
 	if c.Workers < 1 {
 		faults = append(faults, fmt.Errorf("config Workers is %d, want at least 1", c.Workers))
 	}

@@ -15,6 +15,7 @@ type Prereq interface{ prerequisite() Pre }
 // return changed copies. Several bindings bind jointly: all of them to one and the same Ok.
 type Pre struct {
 	name     string
+	action   *declaration // nil where only the name is known
 	binds    []statespace.Bind
 	consumed bool
 	within   time.Duration
@@ -26,7 +27,7 @@ func (p Pre) prerequisite() Pre { return p }
 // Named refers to an action by name, where its value is not at hand. The agent's Build resolves it.
 func Named(name string) Pre { return Pre{name: name} }
 
-func (a *Action[In, Out]) prerequisite() Pre { return Pre{name: a.d.name} }
+func (a *Action[In, Out]) prerequisite() Pre { return Pre{name: a.d.name, action: a.d} }
 
 // On binds the prerequisite on a field that both inputs have under the same name: confirming ORD-1 does not unlock ORD-2.
 // Nested fields are written "customer.id".
