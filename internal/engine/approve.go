@@ -26,6 +26,7 @@ func (r *round) approved() *action.Failure {
 	why := r.whyApproval()
 	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
 	if len(why) == 0 {
+		r.unneeded(t, has)
 		return nil
 	}
 	if !has {
@@ -51,6 +52,20 @@ func (r *round) approved() *action.Failure {
 		return r.consume(t, ask, why)
 	}
 	return r.request(why) // consumed, revoked or expired: another request
+}
+
+// unneeded closes the request under which this very call waits, where nobody needs to be asked any more: else a person
+// would be asked about a call that has run, and a consent would be left over for another.
+func (r *round) unneeded(t txn.Token, has bool) {
+	if !has || !t.Live(r.call.Now) {
+		return
+	}
+	state, ask, err := readAsk(t)
+	if err != nil || ask.Intent != r.intent() || state.Terminal() {
+		return
+	}
+	r.pin(haveMark(r.digest, t.State))
+	r.end(ledger.ApprovalRevoked, ask, "the call does not need an approval any more")
 }
 
 func haveMark(digest, mark string) txn.Clause {

@@ -58,6 +58,7 @@ func (r *round) begin() Decision {
 		w.Risk, w.Reason = e.Risk, "the agent's trust answers the action's demand for an approval"
 		write(t, &w, nil)
 	}
+	r.close(t)
 	write(t, &e, nil)
 	return Decision{Txn: t, Begun: &e, Expires: r.expires}
 }
@@ -78,14 +79,7 @@ func (r *round) refuse(f *action.Failure) Decision {
 	case r.parked != "" && !ends:
 		t.Phase = txn.Plain
 	}
-	for i := range r.closing {
-		if r.ask != nil {
-			r.closing[i].ApprovalState = "" // the new request replaces it in this transaction
-		} else {
-			r.closing[i].ApprovalState = approval.Mark(endOf(r.closing[i].Type), r.closing[i].Approval, "")
-		}
-		write(t, &r.closing[i], nil)
-	}
+	r.close(t)
 	if r.ask != nil {
 		e := r.requested()
 		write(t, &e, nil)
@@ -98,6 +92,17 @@ func (r *round) refuse(f *action.Failure) Decision {
 	}
 	write(t, &e, nil)
 	return Decision{Txn: t, Refusal: f}
+}
+
+// close writes the ends of earlier requests. A new request replaces their token in the same transaction.
+func (r *round) close(t *txn.Txn) {
+	for i := range r.closing {
+		e := &r.closing[i]
+		if r.ask == nil {
+			e.ApprovalState = approval.Mark(endOf(e.Type), e.Approval, "")
+		}
+		write(t, e, nil)
+	}
 }
 
 func endOf(t ledger.Type) approval.State {
