@@ -69,7 +69,7 @@ func TestReserveCountsCallsAndUnlimitedAxes(t *testing.T) {
 	acc.Granted.Calls = 2
 	_, no = budget.Reserve(acc, budget.Ask{})
 	require.NotNil(t, no)
-	assert.Equal(t, &budget.Refusal{Axis: action.Calls, Want: 1, Least: 1, Left: 0, Message: "calls: the call may need 1, 0 left"}, no)
+	assert.Equal(t, &budget.Refusal{Axis: action.Calls, Want: 1, Least: 1, Left: 0, Message: "the call may need 1 calls, 0 calls left"}, no)
 
 	acc = budget.Account{Granted: action.Cost{Tokens: action.MaxAmount}}
 	_, no = budget.Reserve(acc, budget.Ask{Estimate: action.Cost{Tokens: 1}})
@@ -251,7 +251,7 @@ func TestGuidance(t *testing.T) {
 		Granted: action.Cost{Tokens: 90, Calls: 10, Bytes: 8}}
 	lines := budget.Guidance(acc, budget.Progress{Share: 0.9, Attempts: 9}, 3)
 	assert.Equal(t, []string{
-		"Budget: 10 of 100 tokens left.",
+		"Budget: 10 tokens left of 100 tokens.",
 		"Budget: no calls left.",
 		"Most of the budget is spent and little is achieved: stop and ask for help, or finish with what there is.",
 		"The same call was made 3 times and nothing new came of it: do something else.",
@@ -300,5 +300,5 @@ func ExampleReserve() {
 	fmt.Println(no.Message)
 	// Output:
 	// 250 true
-	// tokens: the call may need 400, 300 left
+	// the call may need 400 tokens, 300 tokens left
 }

@@ -76,7 +76,7 @@ func Guidance(acc Account, p Progress, repeats int) []string {
 		case left <= 0:
 			lines = append(lines, fmt.Sprintf("Budget: no %s left.", a))
 		case float64(left) < LowBelow*float64(limit):
-			lines = append(lines, fmt.Sprintf("Budget: %d of %d %s left.", left, limit, a))
+			lines = append(lines, fmt.Sprintf("Budget: %s left of %s.", a.Amount(left, acc.Limit.Currency), a.Amount(limit, acc.Limit.Currency)))
 		}
 	}
 	switch _, advice := Friction(p); advice {

@@ -67,13 +67,13 @@ func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 		estimate, want, known := ask.on(a)
 		switch {
 		case left < 0:
-			return Grant{}, &Refusal{a, want, least(estimate, want), left, fmt.Sprintf("%s overrun: %d more than the limit is spent or reserved", a, -left)}
+			return Grant{}, &Refusal{a, want, least(estimate, want), left, fmt.Sprintf("%s overrun: %s more than the limit is spent or reserved", a, a.Amount(-left, cur))}
 		case want <= left:
 		case estimate > 0 && estimate <= left:
 			want = left
 			g.Short = append(g.Short, a.String())
 		default:
-			return Grant{}, &Refusal{a, want, least(estimate, want), left, fmt.Sprintf("%s: the call may need %d, %d left", a, want, left)}
+			return Grant{}, &Refusal{a, want, least(estimate, want), left, fmt.Sprintf("the call may need %s, %s left", a.Amount(want, cur), a.Amount(left, cur))}
 		}
 		if limited && !known {
 			g.Unforecast = append(g.Unforecast, a.String())

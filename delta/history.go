@@ -1,0 +1,30 @@
+package delta
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Events returns what happened in the task, in order, decoded. The chain is verified first: an error names the first
+// record that is not what was written.
+func (t *Task) Events(ctx context.Context) ([]ledger.Event, error) {
+	records, _, err := t.Ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ledger.Event, len(records))
+	for i, r := range records {
+		if out[i], err = ledger.Decode(r.Val); err != nil {
+			return nil, fmt.Errorf("record %d of %s: %w", r.Seq, t, err)
+		}
+	}
+	return out, nil
+}
+
+// Verify checks a copy of the task's records against their hash chain, wherever the copy comes from.
+func (t *Task) Verify(records []txn.Stored) (ledger.Report, error) {
+	return ledger.Verify(ledger.Genesis(t.agent.name, t.local), records)
+}
