@@ -11,6 +11,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -121,9 +122,22 @@ func (f *flight) fly() action.Outcome {
 	if err := f.clear(); err != nil {
 		return f.settle(f.notStarted(err.Error()))
 	}
-	out := f.settle(f.attempts())
+	end, err := f.attempts()
+	var out action.Outcome
+	if err == nil {
+		out = f.settle(end)
+	} else {
+		out = f.leave(end, err)
+	}
 	f.after(chain, out)
 	return out
+}
+
+// leave gives up an end without writing it: who takes the intent over, once the lease has run out, writes what it finds.
+func (f *flight) leave(end engine.End, err error) action.Outcome {
+	defer close(f.settled)
+	f.end = engine.End{Code: action.StartedUnknown}
+	return f.unwritten(end, err)
 }
 
 // stillRuns asks the store once more, after before hooks, which may have taken long, whether the task runs: another engine
@@ -195,27 +209,43 @@ func (f *flight) notStarted(why string) engine.End {
 func (f *flight) now() int64 { return f.t.engine.clock() }
 
 // attempts runs the function, and again where that is declared and the effect may be repeated. Each further attempt is
-// written before it starts.
-func (f *flight) attempts() engine.End {
+// written before it starts. An error means that it is not known what was written: nothing may be settled on a guess.
+func (f *flight) attempts() (engine.End, error) {
 	for n := 1; ; n++ {
 		end := f.attempt(n)
 		if n > f.def.retries || !f.mayRetry(end) {
-			return end
+			return end, nil
 		}
 		f.mu.Lock()
 		x, e := f.run.Attempt(f.view, end, f.t.engine.cfg.Lease.Microseconds())
 		f.mu.Unlock()
 		sent := time.Now()
 		reply, err := f.t.engine.apply(f.ctx, x)
-		if err != nil || !reply.OK { // cancelled, out of budget, superseded or not writable: this attempt was the last
-			return end
+		switch {
+		case err != nil:
+			if written, lost := f.wrote(e); lost != nil || !written {
+				return end, lost
+			}
+		case !reply.OK: // cancelled, out of budget or superseded: this attempt was the last
+			return end, nil
+		default:
+			f.t.advance(x, reply, nil)
 		}
-		f.t.advance(x, reply, nil)
 		f.mu.Lock()
 		f.run.Attempted(e, end.Cost)
 		f.until = sent.Add(f.t.engine.cfg.Lease)
 		f.mu.Unlock()
 	}
+}
+
+// wrote looks up whether an attempt was written whose writing got no answer: then its reservation is held.
+func (f *flight) wrote(e *ledger.Event) (bool, error) {
+	own := newSight()
+	if err := f.t.readRecord(f.ctx, e.Intent, own); err != nil {
+		return false, err
+	}
+	held, err := engine.Held(&own.record, e.Intent)
+	return held.Attempt == e.Attempt && held.Fence == e.Fence, err
 }
 
 func (f *flight) mayRetry(end engine.End) bool {

@@ -219,7 +219,7 @@ func (e *Engine) apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
 	defer cancel()
 	r, err := e.store.Apply(ctx, x)
 	if err != nil && ctx.Err() == nil {
-		r, err = e.store.Apply(ctx, x)
+		r, err = e.applyAgain(ctx, x)
 	}
 	if err == nil && r.OK {
 		e.noteBooks(x)
