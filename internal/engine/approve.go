@@ -45,7 +45,7 @@ func (r *round) approved() *action.Failure {
 	case (state == approval.Pending || state == approval.Approved) && !live:
 		return r.expired(t, ask)
 	case state == approval.Pending:
-		r.pin(haveMark(r.digest, t.State))
+		r.pin(liveMark(r.digest, t.State))
 		r.silent = r.call.Resume || r.parked == ask.Intent
 		return action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, ask.ID)
 	case state == approval.Approved:
@@ -64,8 +64,13 @@ func (r *round) unneeded(t txn.Token, has bool) {
 	if err != nil || ask.Intent != r.intent() || state.Terminal() {
 		return
 	}
-	r.pin(haveMark(r.digest, t.State))
+	r.pin(liveMark(r.digest, t.State))
 	r.end(ledger.ApprovalRevoked, ask, "the call does not need an approval any more")
+}
+
+// liveMark pins a request, or a consent, that has not expired; haveMark one that may have.
+func liveMark(digest, mark string) txn.Clause {
+	return txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenAsk + digest, From: mark}
 }
 
 func haveMark(digest, mark string) txn.Clause {
@@ -143,12 +148,12 @@ func approverRisk(s ledger.RiskShown) approval.Risk {
 // has not risen above what the approver saw.
 func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action.Failure {
 	if shown := ask.Risk; r.shown.Effective > shown.Effective {
-		r.pin(haveMark(r.digest, t.State))
+		r.pin(liveMark(r.digest, t.State))
 		r.end(ledger.ApprovalRevoked, ask, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
 		r.adopt(ask.Intent)
 		return r.open(why)
 	}
-	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenAsk + r.digest, From: t.State})
+	r.pin(liveMark(r.digest, t.State))
 	r.adopt(ask.Intent)
 	r.approvalID, r.expires = ask.ID, t.Exp
 	return nil

@@ -287,7 +287,7 @@ func (r *round) pinToken(name string, t txn.Token, has bool) {
 }
 
 func (r *round) notLegal(need *statespace.Requirement, why string) *action.Failure {
-	f := action.Fail(action.NotLegal, "action %q is not available for this input now", r.act.Name)
+	f := action.Fail(action.NotLegal, "action %q is not available for this input now%s", r.act.Name, r.hint(need))
 	return f.With(action.DetailUnmet, cmp.Or(need.Key, need.Action)+": "+why)
 }
 

@@ -171,6 +171,32 @@ func TestI07_TakeoverKeepsWhatAttemptsSpent(t *testing.T) {
 	})
 }
 
+// What a worker before may have run was not "not started": its approval and its facts are not there to be used again.
+func TestI06_TakeoverReturnsNothing(t *testing.T) {
+	for _, code := range []action.Code{action.NotStarted, action.HookFailed} {
+		d := open(t, plain())
+		a := d.agent.Actions["charge"]
+		a.Effect, a.Approve = action.Idempotent, true
+		d.ok("confirm", `{"order":"A"}`, `{}`)
+		c := d.call("charge", `{"order":"A"}`)
+		d.propose(c)
+		require.NoError(t, d.ask(c.Intent.Digest, "approve"))
+		x := d.begin(d.call("charge", `{"order":"A"}`))
+		d.pass(lease)
+		take, next := Takeover(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		d.must(take)
+		end := d.end(code, "", action.Cost{})
+		d.must(next.Settle(end))
+		assert.Equal(t, action.Interrupted, next.Outcome(end).Code)
+		assert.Equal(t, action.Cost{Tokens: 20, Calls: 1}, next.Outcome(end).Cost, "what was reserved counts as used")
+		assert.True(t, d.look().Account().Reserved().IsZero())
+		assert.Equal(t, action.NotLegal, d.code("charge", `{"order":"A"}`), "the fact is used up")
+		d.ok("confirm", `{"order":"A"}`, `{}`)
+		assert.Equal(t, action.ApprovalRequired, d.code("charge", `{"order":"A"}`), "and so is the approval")
+		(&shift{desk: d}).checkFold()
+	}
+}
+
 // A proposal whose worker disappeared counts as used; it is never repeated.
 func TestTakeoverOfPlanning(t *testing.T) {
 	d := open(t, plain())

@@ -131,6 +131,7 @@ func TestPinsAreRefused(t *testing.T) {
 		{"the approval is decided", func(d *desk) { d.propose(wipe(d)) }, wipe, action.ApprovalRequired, func(d *desk) {
 			require.NoError(d, d.ask(wipe(d).Intent.Digest, "approve"))
 		}},
+		{"the request expires", func(d *desk) { d.propose(wipe(d)) }, wipe, action.ApprovalRequired, func(d *desk) { d.pass(askTTL) }},
 		{"the approval is revoked", func(d *desk) {
 			d.propose(wipe(d))
 			require.NoError(d, d.ask(wipe(d).Intent.Digest, "approve"))

@@ -58,7 +58,31 @@ func (x *Run) Outcome(end End) action.Outcome {
 	return o
 }
 
+// recorded is the end as it is written down. A worker before, or an attempt before, may have run the call: then nothing is
+// given back as if it had not started, and what was reserved counts as used.
+func (x *Run) recorded(end End) End {
+	if end.Code.Info().Executed != action.No || x.Fence == 1 && x.Begun.Attempt <= 1 {
+		return end
+	}
+	why := "it was not repeated"
+	if end.Failure != nil {
+		why = end.Failure.Message
+	}
+	return End{Code: action.Interrupted, At: end.At, Cost: Beyond(x.used(), x.Spent),
+		Failure: action.Fail(action.Interrupted, "another worker or attempt may have run this call before: %s", why)}
+}
+
+// used is what counts as used of a run that cannot tell: all that was reserved, or what attempts are known to have used.
+func (x *Run) used() action.Cost {
+	c, err := x.Begun.Reserved.Max(x.Begun.Charged)
+	if err != nil { // two currencies: what is known counts
+		return x.Begun.Charged
+	}
+	return c
+}
+
 func (x *Run) settled(end End) ledger.Event {
+	end = x.recorded(end)
 	e := x.event(ledger.Settled, end.At)
 	info := end.Code.Info()
 	e.Code, e.Failure, e.Waived = end.Code, end.Failure, x.Begun.Waived
@@ -267,11 +291,7 @@ func Beyond(cost, charged action.Cost) action.Cost {
 func TakeoverStopped(agent *Agent, begun ledger.Event, lease txn.Lease, owner string, at int64) *txn.Txn {
 	x := &Run{Agent: agent, Begun: begun, Fence: lease.Fence + 1, Owner: owner}
 	t := x.txn(txn.Takeover)
-	used, err := begun.Reserved.Max(begun.Charged)
-	if err != nil { // two currencies: attempts that are known count
-		used = begun.Charged
-	}
-	e := x.settled(End{Code: action.Interrupted, At: at, Cost: used, Failure: action.Fail(action.Interrupted,
+	e := x.settled(End{Code: action.Interrupted, At: at, Cost: x.used(), Failure: action.Fail(action.Interrupted,
 		"the worker that ran this call disappeared and its task has ended")})
 	write(t, &e, &x.Begun)
 	return t
