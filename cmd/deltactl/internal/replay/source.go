@@ -13,14 +13,15 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/schema"
 )
 
-// source is a recording that can be read from its start more than once.
+// source is a recording that can be read from its start more than once. It is open only while it is read, so that the
+// number of recordings is not bounded by that of open files.
 type source struct {
 	name string // as errors name it
-	file *os.File
+	path string
 	temp bool
 }
 
-// openSource opens a file, or standard input for "-". What is not a regular file, a pipe for one, is copied first.
+// openSource finds a file, or takes standard input for "-". What is not a regular file, a pipe for one, is copied first.
 func openSource(path string, stdin io.Reader) (*source, error) {
 	if path == "-" {
 		if stdin == nil {
@@ -28,21 +29,21 @@ func openSource(path string, stdin io.Reader) (*source, error) {
 		}
 		return spool("standard input", stdin)
 	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a folder, want a file", path)
+	case info.Mode().IsRegular():
+		return &source{name: path, path: path}, nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, errors.Join(err, f.Close())
-	case info.IsDir():
-		return nil, errors.Join(fmt.Errorf("%s is a folder, want a file", path), f.Close())
-	case info.Mode().IsRegular():
-		return &source{name: path, file: f}, nil
-	}
-	s, err := spool(path, f)
-	return s, errors.Join(err, f.Close())
+	defer func() { _ = f.Close() }() // it was only read
+	return spool(path, f)
 }
 
 func spool(name string, from io.Reader) (*source, error) {
@@ -50,30 +51,28 @@ func spool(name string, from io.Reader) (*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("copy %s: %w", name, err)
 	}
-	s := &source{name: name, file: f, temp: true}
-	if _, err := io.Copy(f, from); err != nil {
+	s := &source{name: name, path: f.Name(), temp: true}
+	_, err = io.Copy(f, from)
+	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("copy %s: %w", name, err), s.close())
 	}
 	return s, nil
 }
 
+// close removes what was copied.
 func (s *source) close() error {
-	err := s.file.Close()
 	if s.temp {
-		err = errors.Join(err, os.Remove(s.file.Name()))
+		return os.Remove(s.path)
 	}
-	return err
+	return nil
 }
 
 // gzipMagic begins every gzip stream, whatever the file is called.
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// text returns the recording from its start, decompressed where it is compressed.
-func (s *source) text() (*bufio.Reader, error) {
-	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	in := bufio.NewReaderSize(s.file, 1<<16)
+// plain returns what a file holds, decompressed where it is compressed.
+func plain(f io.Reader) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(f, 1<<16)
 	if magic, err := in.Peek(len(gzipMagic)); err != nil || !bytes.Equal(magic, gzipMagic) {
 		return in, nil // a file too short for the magic is short text
 	}
@@ -86,7 +85,12 @@ func (s *source) text() (*bufio.Reader, error) {
 
 // rows calls do for every row, in order, until it fails or ctx ends. Blank lines are skipped. Errors name file and line.
 func (s *source) rows(ctx context.Context, do func(Row) error) error {
-	in, err := s.text()
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	in, err := plain(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
