@@ -26,6 +26,7 @@ func approvalCases() []Case {
 			{"many proposals of one approved call at once", consumedRace},
 			{"revoke after use", revokedLate},
 			{"approve after revoke", decidedBoth(Revoke, Approve)},
+			{"a decision whose reply is lost", decidedLost},
 		}},
 		{"C06", "the function starts while the confirmation is still open", "no body and no hook before a terminal approval", []Variant{
 			{"never answered", unanswered},
@@ -169,6 +170,29 @@ func decidedRace(t *T) {
 		t.want(fmt.Sprintf("after %v won", won.Load()), t.propose(task, "pay", input), want)
 		if n := pay.runs() - before; (n == 1) != (want == action.OK) {
 			t.Errorf("after %v won the call ran %d times", won.Load(), n)
+		}
+	}
+}
+
+// decidedLost loses replies of the store while a person decides: who is told of an error has not decided, and the other
+// way round.
+func decidedLost(t *T) {
+	pay, f := &spy{}, need[Faulty](t)
+	task := t.open(Goal{}, gatedPay(pay))
+	for from := 1; from <= 4; from++ {
+		for _, reply := range []bool{false, true} {
+			input := fmt.Sprintf(`{"amount":%d}`, 2*from+map[bool]int{true: 1}[reply])
+			id := t.asks(task, "pay", input)
+			f.FailStore(Fault{From: from, To: from, Reply: reply})
+			err := t.decide(id, Approve, boss)
+			f.FailStore(Fault{})
+			open := false
+			for _, q := range t.pending(task) {
+				open = open || q.ID == id
+			}
+			if open != (err != nil) {
+				t.Errorf("access %d lost (reply %v): the approver is told %v, and the request is pending: %v", from, reply, err, open)
+			}
 		}
 	}
 }

@@ -40,6 +40,7 @@ func budgetCases() []Case {
 			{"exhaust, reuse the id", reusedID(false, false)},
 			{"exhaust, restart, reuse the id", reusedID(true, false)},
 			{"cancel, restart, reuse the id", reusedID(true, true)},
+			{"a start whose reply is lost", startLost},
 		}},
 	}
 }
@@ -209,5 +210,26 @@ func reusedID(restart, cancel bool) func(*T) {
 		}
 		t.want("in the old task", t.propose(task, "buy", `{"n":3}`), ended)
 		t.ran("buy", buy, 1)
+	}
+}
+
+// startLost loses replies while a task is started: it is started or it is not, and the caller knows which.
+func startLost(t *T) {
+	f := need[Faulty](t)
+	t.declare(clerk, Action{Name: "buy", Do: answerBody})
+	for from := 1; from <= 3; from++ {
+		for _, reply := range []bool{false, true} {
+			id := fmt.Sprintf("job-%d-%v", from, reply)
+			f.FailStore(Fault{From: from, To: from, Reply: reply})
+			task, err := t.Start(t.Context, Goal{Agent: clerk, ID: id})
+			f.FailStore(Fault{})
+			if err == nil {
+				t.want("in the task", t.propose(task, "buy", `{}`), action.OK)
+				continue
+			}
+			if _, err := t.Start(t.Context, Goal{Agent: clerk, ID: id}); err != nil {
+				t.Errorf("access %d lost (reply %v): the task was not started, and cannot be: %v", from, reply, err)
+			}
+		}
 	}
 }

@@ -15,17 +15,18 @@ func cancelCases() []Case {
 			{"the task, while a before hook waits", stoppedBefore(func(t *T, task string, _ context.CancelFunc) { t.cancel(task) }, false)},
 			{"the task, by another engine", stoppedByPeer},
 			{"the caller's context", stoppedBefore(func(_ *T, _ string, cancel context.CancelFunc) { cancel() }, true)},
-			{"the engine", stoppedBefore(func(t *T, _ string, _ context.CancelFunc) {
+			{"the engine", stoppedListening(func(t *T, _ string, _ context.CancelFunc) {
 				if err := need[Stopper](t).Stop(); err != nil {
 					t.Errorf("stop: %v", err)
 				}
-			}, true)},
+			})},
 			{"siblings of one turn", stoppedSiblings},
 			{"nothing starts afterwards, after a restart either", stoppedStays},
 		}},
 		{"C28", "a cancelled run is later written as success", "CANCELLED absorbs: no Ok is recorded behind it, and nothing depends on one", []Variant{
 			{"the function returns Ok after the cancel", okAfterCancel(Irreversible, action.StartedUnknown)},
 			{"an effect that may be repeated", okAfterCancel(Idempotent, action.Interrupted)},
+			{"another engine cancels", okAfterPeerCancel},
 			{"cancel races the Ok", cancelRace},
 			{"cancelled twice", cancelTwice},
 		}},
@@ -64,6 +65,25 @@ func stoppedBefore(stop func(*T, string, context.CancelFunc), undecided bool) fu
 				t.Errorf("what never started holds or cost %+v (%v)", b, err)
 			}
 		}
+	}
+}
+
+// stoppedListening stops something that waits for its hooks; the hook returns when it is told to, without an error.
+func stoppedListening(stop func(*T, string, context.CancelFunc)) func(*T) {
+	return func(t *T) {
+		pay, hold := &spy{}, newGate()
+		task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Do: pay.do, Before: func(ctx context.Context) error { hold.wait(ctx); return nil }})
+		ctx, cancel := context.WithCancel(t.Context)
+		defer cancel()
+		out := make(chan Outcome, 1)
+		go func() { out <- t.Propose(ctx, task, Call{Action: "pay", Input: `{"amount":1}`}) }()
+		hold.arrived(t)
+		stop(t, task, cancel)
+		hold.open()
+		if o := <-out; o.Err == nil {
+			t.want("stopped before the start", o, action.NotStarted)
+		}
+		t.ran("pay, stopped before its start,", pay, 0)
 	}
 }
 
@@ -149,6 +169,23 @@ func okAfterCancel(e Effect, want action.Code) func(*T) {
 		}
 		t.absorbed(task)
 	}
+}
+
+func okAfterPeerCancel(t *T) {
+	hold := newGate()
+	pay := slow(t, hold)
+	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Do: pay.do})
+	peer, err := need[Peered](t).Peer()
+	if err != nil {
+		t.Fatalf("peer: %v", err)
+	}
+	out := t.running(task, hold, Call{"x", "pay", `{"amount":1}`})
+	if err := peer.Cancel(t.Context, task, "enough"); err != nil {
+		t.Errorf("cancel: %v", err)
+	}
+	hold.open()
+	t.want("cancelled elsewhere while it ran", <-out, action.StartedUnknown, action.Interrupted)
+	t.absorbed(task)
 }
 
 // absorbed checks that no success is recorded behind a cancellation.

@@ -26,6 +26,7 @@ func effectCases() []Case {
 			{"a timeout", unknownBlocks(untilTimeout)},
 			{"resolved: what had not happened may be done", unknownResolved(false)},
 			{"resolved: what had happened counts", unknownResolved(true)},
+			{"resolved while replies are lost", resolvedLost},
 			{"with a key each attempt carries the same one", retryWithKey},
 			{"what may be repeated is, up to its bound", retryIdempotent},
 			{"a plain error is not repeated", noRetry},
@@ -159,6 +160,25 @@ func unknownResolved(ok bool) func(*T) {
 		t.want("the call by its id", t.propose(task, "pay", `{"amount":1}`, "x"), action.Failed)
 		t.want("the call anew", t.propose(task, "pay", `{"amount":1}`), action.OK)
 		t.ran("pay", pay, 2)
+	}
+}
+
+func resolvedLost(t *T) {
+	f, r := need[Faulty](t), need[Resolver](t)
+	pay := &spy{then: unknownReply}
+	task := t.open(Goal{Threshold: 5}, Action{Name: "pay", Schema: payment, Do: pay.do})
+	for from := 1; from <= 5; from++ {
+		for _, reply := range []bool{false, true} {
+			id := fmt.Sprintf("%d%v", from, reply)
+			o := t.want("a lost reply", t.propose(task, "pay", fmt.Sprintf(`{"amount":%d}`, 2*from+map[bool]int{true: 1}[reply]), id), action.StartedUnknown)
+			f.FailStore(Fault{From: from, To: from, Reply: reply})
+			err := r.Resolve(t.Context, task, o.Intent, true)
+			f.FailStore(Fault{})
+			again := r.Resolve(t.Context, task, o.Intent, true)
+			if (err == nil) == (again == nil) {
+				t.Errorf("access %d lost (reply %v): resolved with %v, and again with %v", from, reply, err, again)
+			}
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ func inputCases() []Case {
 			{"as a checked field", monsters(`{"amount":%s}`)},
 			{"nested in arrays and objects", monsters(`{"amount":1,"lines":[{"price":[%s]}]}`)},
 			{"in a field that the schema does not name", monsters(`{"amount":1,"extra":%s}`)},
+			{"returned by a function", monstersOut},
+			{"size and depth", tooMuch},
 			{"the engine goes on after them", afterMonsters},
 		}},
 		{"C13", "keys that differ only in case: the check reads one, the executor the other", "exact keys, no duplicates; what runs is what was checked", []Variant{
@@ -64,6 +66,29 @@ func monsters(format string) func(*T) {
 			}
 		}
 	}
+}
+
+func monstersOut(t *T) {
+	for i, n := range []string{"1e1000001", "1e-10000000", "0." + strings.Repeat("9", 1_000_000), "NaN", `{"a":1,"a":2}`} {
+		find := &spy{then: answer(`{"n":` + n + `}`)}
+		agent := fmt.Sprint("agent", i) // each without a past that would make it risky
+		t.declare(agent, Action{Name: "find", Effect: NoEffect, Do: find.do}, Action{Name: "use", Needs: []Need{{Action: "find"}}, Do: answerBody})
+		task := t.start(Goal{Agent: agent, Threshold: 5})
+		t.quick(n, func() { t.want("output "+clip(n), t.propose(task, "find", `{}`), action.OutputInvalid) })
+		t.want("what needs it", t.propose(task, "use", `{}`), action.NotLegal)
+	}
+}
+
+func tooMuch(t *T) {
+	pay := &spy{}
+	task := t.open(Goal{}, Action{Name: "pay", Schema: deep, Do: pay.do})
+	for _, in := range []string{
+		`{"amount":1,"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`, `{"amount":1,"x":` + strings.Repeat(`{"a":`, 100_000),
+		`{"amount":1,"note":"` + strings.Repeat("x", 10<<20) + `"}`, `{"amount":1,"x":[` + strings.Repeat("1,", 5<<20) + `1]}`,
+	} {
+		t.quick(in, func() { t.want(clip(in), t.propose(task, "pay", in), action.InputMalformed, action.InputInvalid) })
+	}
+	t.ran("pay", pay, 0)
 }
 
 // quick is far above what an engine needs for one call and far below what arithmetic on such numbers takes.

@@ -26,6 +26,8 @@ func waitCases() []Case {
 			{"approved in time, proposed too late", approvedThenLate(time.Minute)},
 			{"at the very moment", approvedThenLate(0)},
 			{"the start is delayed past it", startDelayed},
+			{"a worker comes too late", workerLate},
+			{"a worker's start is delayed past it", workerDelayed},
 			{"in time it runs", approvedInTime},
 		}},
 		{"C19", "grants, policy or prerequisites change between approval and run", "everything is evaluated again at begin", []Variant{
@@ -36,6 +38,8 @@ func waitCases() []Case {
 			{"the budget was spent", budgetGone},
 			{"the task was cancelled", cancelledApproved},
 			{"the threshold was lowered under an ungated call", thresholdLowered},
+			{"the threshold was raised: it runs once all the same", thresholdRaised},
+			{"workers meet every such end once", workersMeet},
 		}},
 	}
 }
@@ -175,6 +179,31 @@ func startDelayed(t *T) {
 	t.ran("pay", pay, 0)
 }
 
+func workerLate(t *T) {
+	pay, clock := &spy{}, need[Clocked](t)
+	task := t.open(Goal{TTL: ttl}, gatedPay(pay))
+	t.approve(t.asks(task, "pay", `{"amount":10}`, "x"))
+	clock.Advance(ttl)
+	if err := need[Worker](t).Work(t.Context, func() bool { return len(t.recorded(task, Expired)) > 0 }); err != nil {
+		t.Errorf("nobody writes down that the approval is over: %v", err)
+	}
+	t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.ApprovalExpired)
+	t.ran("pay", pay, 0)
+}
+
+func workerDelayed(t *T) {
+	pay, clock := &spy{}, need[Clocked](t)
+	act := gatedPay(pay)
+	act.Before = func(context.Context) error { clock.Advance(ttl); return nil }
+	task := t.open(Goal{TTL: ttl}, act)
+	t.approve(t.asks(task, "pay", `{"amount":10}`, "x"))
+	if err := need[Worker](t).Work(t.Context, func() bool { return len(t.recorded(task, Settled)) > 0 }); err != nil {
+		t.Errorf("the call never ends: %v", err)
+	}
+	t.ran("pay", pay, 0)
+	t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.NotStarted, action.ApprovalExpired)
+}
+
 func approvedInTime(t *T) {
 	pay, clock := &spy{}, need[Clocked](t)
 	task := t.open(Goal{TTL: ttl}, gatedPay(pay))
@@ -276,4 +305,65 @@ func thresholdLowered(t *T) {
 	}
 	t.want("at the new threshold", t.propose(task, "pay", `{"amount":11}`), action.ApprovalRequired)
 	t.ran("pay", pay, 1)
+}
+
+// thresholdRaised makes an approval that stands unneeded: the call that waited for it runs once, by whichever way.
+func thresholdRaised(t *T) {
+	pay, th := &spy{}, need[Thresholder](t)
+	task := t.open(Goal{Threshold: 3}, Action{Name: "pay", Schema: payment, Risk: 3, Do: pay.do})
+	t.approve(t.asks(task, "pay", `{"amount":10}`, "x"))
+	if err := th.SetThreshold(t.Context, task, 5); err != nil {
+		t.Fatalf("set threshold: %v", err)
+	}
+	t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.OK)
+	t.works(task)
+	t.ran("pay", pay, 1)
+	if err := th.SetThreshold(t.Context, task, 3); err != nil {
+		t.Fatalf("set threshold: %v", err)
+	}
+	t.works(task)
+	t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.OK)
+	t.ran("pay, asked for once and approved once,", pay, 1)
+}
+
+// works lets workers look around for a while: they must come to rest.
+func (t *T) works(task string) {
+	w := need[Worker](t)
+	sweeps := 0
+	if err := w.Work(t.Context, func() bool { sweeps++; return sweeps > 20 }); err != nil {
+		t.Errorf("work: %v", err)
+	}
+	before := len(t.ledger(task))
+	sweeps = 0
+	if err := w.Work(t.Context, func() bool { sweeps++; return sweeps > 20 }); err != nil {
+		t.Errorf("work: %v", err)
+	}
+	if after := t.ledger(task); len(after) > before {
+		t.Errorf("workers do not come to rest: %d records more, the last %s %s", len(after)-before, after[len(after)-1].Kind, after[len(after)-1].Code)
+	}
+}
+
+// workersMeet approves calls that can no longer run and lets workers find out.
+func workersMeet(t *T) {
+	pay, rival, p := &spy{}, &spy{}, need[Policed](t)
+	task := t.open(Goal{}, confirmed(pay, rival, 0)...)
+	t.want("confirm", t.propose(task, "confirm", `{"amount":1}`), action.OK)
+	t.approve(t.asks(task, "pay", `{"amount":1}`, "consumed"))
+	t.want("rival", t.propose(task, "rival", `{"amount":1}`), action.OK)
+	t.works(task)
+	t.want("without its prerequisite", t.propose(task, "pay", `{"amount":1}`, "consumed"), action.NotLegal)
+
+	t.want("confirm", t.propose(task, "confirm", `{"amount":2}`), action.OK)
+	t.approve(t.asks(task, "pay", `{"amount":2}`, "denied"))
+	p.SetPolicy(func(string, string, json.RawMessage) (bool, error) { return false, nil })
+	t.works(task)
+	t.want("under another policy", t.propose(task, "pay", `{"amount":2}`, "denied"), action.Denied)
+	p.SetPolicy(nil)
+
+	t.want("confirm", t.propose(task, "confirm", `{"amount":3}`), action.OK)
+	t.approve(t.asks(task, "pay", `{"amount":3}`, "cancelled"))
+	t.cancel(task)
+	t.works(task)
+	t.want("in a cancelled task", t.propose(task, "pay", `{"amount":3}`, "cancelled"), action.Cancelled)
+	t.ran("pay", pay, 0)
 }

@@ -140,8 +140,21 @@ func (s *Subject) Peer() (conformance.Subject, error) {
 // Advance implements [conformance.Clocked].
 func (s *Subject) Advance(d time.Duration) { s.world.clock.advance(d) }
 
-// FailStore implements [conformance.Faulty].
-func (s *Subject) FailStore(f conformance.Fault) { s.world.store.plan(f) }
+// FailStore implements [conformance.Faulty]. Housekeeping of before is waited for, so that it is the accesses of the next
+// call that are counted first.
+func (s *Subject) FailStore(f conformance.Fault) {
+	if f.From > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		s.world.mu.Lock()
+		engines := s.world.engines
+		s.world.mu.Unlock()
+		for _, e := range engines {
+			_ = e.Sync(ctx) // where it takes too long the numbers differ, that is all
+		}
+	}
+	s.world.store.plan(f)
+}
 
 // SetPolicy implements [conformance.Policed].
 func (s *Subject) SetPolicy(f func(agent, action string, input json.RawMessage) (bool, error)) {
