@@ -17,6 +17,9 @@ type Allowed struct {
 	Tuples [][]json.RawMessage
 }
 
+// ErrNoValue is returned where nothing that is allowed satisfies the schema: no document would pass it.
+var ErrNoValue = errors.New("narrow: no allowed value satisfies the schema")
+
 // Narrow returns a copy of the schema's JSON that allows only the given values, for the eyes of a planner: one field gets
 // an enum, several get a oneOf of tuples of consts. Whatever the schema says besides stays, and what the values are said
 // about becomes required. Values are sorted, so the same sets give the same bytes. It is an error where a field is
@@ -80,7 +83,7 @@ func (w *narrower) tuples(s *Schema, a Allowed) ([][]any, error) {
 	slices.SortFunc(out, func(a, b []any) int { return slices.CompareFunc(a, b, compareValues) })
 	out = slices.CompactFunc(out, func(a, b []any) bool { return slices.CompareFunc(a, b, compareValues) == 0 })
 	if len(out) == 0 {
-		return nil, fmt.Errorf("narrow: no value of %s is allowed", quote(a.Fields[0]))
+		return nil, fmt.Errorf("%w: no value of %s is given", ErrNoValue, quote(a.Fields[0]))
 	}
 	return out, nil
 }
@@ -178,7 +181,7 @@ func enumOf(m map[string]any, values []any) (map[string]any, error) {
 		values = slices.DeleteFunc(slices.Clone(values), func(v any) bool { return !n.enum[canonicalText(v)] })
 	}
 	if len(values) == 0 {
-		return nil, errors.New("narrow: no allowed value satisfies the schema")
+		return nil, ErrNoValue
 	}
 	delete(out, "const")
 	out["enum"] = values

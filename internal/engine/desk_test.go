@@ -32,6 +32,7 @@ type desk struct {
 	snap  *txn.Snapshot
 	view  *View
 	ids   int
+	sets  []*statespace.Set // kept up to date with every accepted transaction
 }
 
 const (
@@ -80,6 +81,8 @@ func counter() *Agent {
 	add(Action{Name: "notify", Input: inputs["order"], Risk: 2, Effect: action.Irreversible, Keyed: true}, fresh)
 	add(Action{Name: "ship", Input: inputs["order"], Risk: 2, Effect: action.Irreversible, Estimate: action.Cost{Tokens: 7}},
 		statespace.Need{Action: "list", Bind: []statespace.Bind{{Mine: "order", Theirs: "open.*", Output: true}}, Consumed: true})
+	add(Action{Name: "refund", Input: inputs["order"], Risk: 3, Effect: action.Compensatable}, confirmed,
+		statespace.Need{Action: "list", Bind: []statespace.Bind{{Mine: "order", Theirs: "open.*", Output: true}}})
 	add(Action{Name: "wipe", Input: inputs["order"], Risk: 5, Effect: action.Irreversible})
 	add(Action{Name: "audit", Input: inputs["none"], Risk: 1, Effect: action.None, Approve: true, UntilTrust: 0.5})
 	add(Action{Name: "onsite", Input: inputs["none"], Risk: 1, Effect: action.None, Context: []string{"badge"}})
@@ -152,6 +155,9 @@ func (d *desk) apply(t *txn.Txn) txn.Reply {
 		return r
 	}
 	d.snap.Advance(t, r)
+	for _, set := range d.sets {
+		NoteFacts(set, d.snap, t.Clauses)
+	}
 	require.False(d, d.snap.Gap, "nobody else writes here")
 	fresh := d.load()
 	require.Equal(d, fresh.Task, d.snap.Task)

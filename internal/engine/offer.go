@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -162,7 +163,17 @@ func Offer(rules *Rules, agent *Agent, v *View, set *statespace.Set, now int64) 
 		if st.Status == action.Blocked {
 			continue
 		}
-		o, err := offered(agent.Actions[name], st, set, now)
+		var allowed []statespace.Allowed
+		if !rules.Observe { // there, calls that nothing satisfies pass too
+			var possible bool
+			if allowed, possible = together(set.Allowed(name, now)); !possible {
+				continue
+			}
+		}
+		o, err := offered(agent.Actions[name], st, allowed)
+		if errors.Is(err, schema.ErrNoValue) {
+			continue // nothing that the prerequisites allow is an input at all
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -171,8 +182,28 @@ func Offer(rules *Rules, agent *Agent, v *View, set *statespace.Set, now int64) 
 	return out, nil
 }
 
-func offered(a *Action, st Standing, set *statespace.Set, now int64) (action.Offered, error) {
-	text, err := narrowed(a, set.Allowed(a.Name, now))
+// together leaves of needs that bind the same fields the values that satisfy all of them; possible is false where there
+// are none. Needs that bind other fields are narrowed each on its own.
+func together(allowed []statespace.Allowed) (out []statespace.Allowed, possible bool) {
+	for _, a := range allowed {
+		same := func(b statespace.Allowed) bool { return b.Tuples != nil && slices.Equal(a.Fields, b.Fields) }
+		i := slices.IndexFunc(out, same)
+		if i < 0 || a.Tuples == nil {
+			out = append(out, a)
+			continue
+		}
+		out[i].Tuples = slices.DeleteFunc(slices.Clone(out[i].Tuples), func(t []string) bool {
+			return !slices.ContainsFunc(a.Tuples, func(u []string) bool { return slices.Equal(t, u) })
+		})
+		if len(out[i].Tuples) == 0 {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+func offered(a *Action, st Standing, allowed []statespace.Allowed) (action.Offered, error) {
+	text, err := narrowed(a, allowed)
 	if err != nil {
 		return action.Offered{}, fmt.Errorf("action %q: narrow its schema: %w", a.Name, err)
 	}

@@ -40,7 +40,7 @@ var orders = []string{"A", "B", "C"}
 
 // draw proposes inputs that often meet again.
 func (s *shift) draw() (name, input string) {
-	name = rapid.SampledFrom([]string{"list", "confirm", "charge", "notify", "ship", "wipe", "audit", "forbidden", "confirm", "charge"}).Draw(s.r, "action")
+	name = rapid.SampledFrom([]string{"list", "confirm", "charge", "notify", "ship", "refund", "wipe", "audit", "forbidden", "confirm", "charge"}).Draw(s.r, "action")
 	if s.agent.Actions[name].Input == inputs["none"] {
 		return name, `{}`
 	}
