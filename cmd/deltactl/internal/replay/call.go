@@ -59,11 +59,25 @@ func (r *replay) call(ctx context.Context, row Row) error {
 	if err != nil {
 		return err
 	}
-	out, err := a.task.Do(ctx, delta.Call{Action: a.names.to[row.Tool], Input: raw}).Get()
+	out, err := do(ctx, a.task, delta.Call{Action: a.names.to[row.Tool], Input: raw})
 	if err != nil {
 		return err
 	}
 	return a.tools[row.Tool].count(row, out)
+}
+
+// maxTries bounds how often a call is made that lost a race against the engine's own housekeeping.
+const maxTries = 10
+
+// do makes a call, again where nothing ran and the engine says that it may.
+func do(ctx context.Context, t *delta.Task, c delta.Call) (out action.Outcome, err error) {
+	for range maxTries {
+		out, err = t.Do(ctx, c).Get()
+		if err != nil || out.Code != action.Stale {
+			break
+		}
+	}
+	return out, err
 }
 
 // open makes sure that the agent's task is that of the run. A task ends when its agent turns to another run: where runs
