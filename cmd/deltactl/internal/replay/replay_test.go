@@ -45,7 +45,7 @@ func TestReplayIsTheModelOverTheRows(t *testing.T) {
 		var text strings.Builder
 		beliefs := map[string]risk.Belief{}
 		want := map[[2]string]*Action{}
-		for range rapid.IntRange(1, 15).Draw(rt, "rows") {
+		for range rapid.IntRange(1, 10).Draw(rt, "rows") {
 			agent, tool := rapid.SampledFrom([]string{"a", "b c"}).Draw(rt, "agent"), rapid.SampledFrom([]string{"x", "y", "z"}).Draw(rt, "tool")
 			ok := rapid.Bool().Draw(rt, "ok")
 			text.WriteString(line(agent, rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "run"), tool, ok))
@@ -114,7 +114,8 @@ func TestReportsShape(t *testing.T) {
 func TestSources(t *testing.T) {
 	plain, err := os.ReadFile(sample)
 	require.NoError(t, err)
-	want, err := Files(context.Background(), Config{}, sample)
+	plain = plain[:bytes.LastIndexByte(plain[:2000], '\n')+1] // some rows are enough
+	want, err := Files(context.Background(), Config{}, write(t, string(plain)))
 	require.NoError(t, err)
 	var packed bytes.Buffer
 	for _, half := range [][]byte{plain[:100], plain[100:]} { // members written one after the other are one stream
