@@ -18,7 +18,7 @@ import (
 // input, before, once, in time and by another than the requester; a rejected input is not asked about again; an input has
 // one request that lives at most.
 func TestI06_ApprovalsRunWhatTheyShowedOnce(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) { approvalsRunWhatTheyShowedOnce(r, 40) })
+	rapid.Check(t, func(r *rapid.T) { approvalsRunWhatTheyShowedOnce(r, 25) })
 }
 
 func approvalsRunWhatTheyShowedOnce(r *rapid.T, n int) {
