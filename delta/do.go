@@ -217,7 +217,7 @@ func (e *Engine) newOwner() string { return fmt.Sprintf("%s.%d", e.owner, e.seq.
 func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 	own := newSight()
 	for round, lookups := 0, 0; round < rounds; {
-		if err := t.refresh(ctx, false); err != nil {
+		if err := t.catchUp(ctx); err != nil {
 			return t.refused(o, failedStore(err))
 		}
 		d, view, err := t.decide(&o.call, own)
@@ -258,7 +258,7 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		}
 		own.leases[d.Begun.Intent] = txn.Lease{Phase: txn.Settle} // it was given back, which ended it
 		o.call.Intent.ID, o.call.Owner = t.engine.cfg.ID(), t.engine.newOwner()
-		o.call.Intent.CallID, o.call.Resume = "", false
+		o.call.Again, o.call.Resume = true, false
 		round++
 	}
 	return t.refused(o, action.Fail(action.Stale, "the state changed %d times while this was decided; try again", rounds))

@@ -72,6 +72,27 @@ func (t *Task) refresh(ctx context.Context, always bool) error {
 	return nil
 }
 
+// tailKept is how many outcomes may wait to be folded before a decision folds them first: the tail is read with every
+// decision.
+const tailKept = 16
+
+// catchUp brings the snapshot to where a decision may rest on it.
+func (t *Task) catchUp(ctx context.Context) error {
+	if err := t.refresh(ctx, false); err != nil {
+		return err
+	}
+	t.state.mu.Lock()
+	n := len(t.state.pending)
+	t.state.mu.Unlock()
+	if n <= tailKept {
+		return nil
+	}
+	if err := t.engine.keeper.fold(t.agent.name); err != nil {
+		t.engine.cfg.Log.Warn("beliefs not folded; the decision folds them for itself", "agent", t.agent.name, "pending", n, "error", err)
+	}
+	return t.refresh(ctx, false)
+}
+
 // look decodes the snapshot; the caller holds the agent's lock.
 func (t *Task) look(s *txn.Snapshot) (*engine.View, error) {
 	v, err := engine.Look(&t.engine.rules, t.agent.compiled, s, t.view)

@@ -102,6 +102,16 @@ func (s *Snapshot) Merge(fresh *Snapshot, cs []Clause) {
 	}
 }
 
+// trimmed leaves out what the transaction itself has folded.
+func (t *Txn) trimmed(known []Pending) []Pending {
+	for i := range t.Clauses {
+		if c := &t.Clauses[i]; c.Op == Trim {
+			return slices.DeleteFunc(slices.Clone(known), func(p Pending) bool { return p.Seq <= c.N })
+		}
+	}
+	return known
+}
+
 // unite keeps outcomes that are known beside those that are pending now: another worker may have folded them into cells
 // that this snapshot has not seen, and what was observed must not be forgotten until it has.
 func unite(known, now []Pending) []Pending {
@@ -147,7 +157,7 @@ func (s *Snapshot) Advance(t *Txn, r Reply) {
 		return
 	case r.AgentRev != agent:
 		s.Replay(t.Clauses, r.Now)
-		s.Pending = unite(s.Pending, r.Pending)
+		s.Pending = unite(t.trimmed(s.Pending), r.Pending)
 	default:
 		s.Replay(t.Clauses, r.Now)
 		s.Pending = r.Pending

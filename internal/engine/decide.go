@@ -25,6 +25,7 @@ type Call struct {
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
 	Resume bool            // the parked intent itself, not a new call of the same input
+	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
 
 	Now   int64  // store time, estimated, µs
 	At    int64  // worker time, µs
@@ -130,7 +131,7 @@ func (r *round) seenBefore() (Decision, bool) {
 	snap := r.view.Snap
 	cell := snap.Record.Cells[cellCall+id]
 	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellCall + id, N: cell.Ver})
-	if cell.Ver == 0 {
+	if cell.Ver == 0 || r.call.Again {
 		return Decision{}, false
 	}
 	intent, digest, _ := strings.Cut(cell.Val, "\n")

@@ -80,11 +80,11 @@ type View struct {
 	Task    TaskState
 	Beliefs risk.Belief // pending outcomes included
 
-	taskVer   int64
-	trustVer  int64
-	lastPend  int64
-	stored    risk.Belief // as in the cells
-	storedFor map[string]int64
+	taskVer  int64
+	trustVer int64
+	lastPend int64
+	looked   bool
+	stored   risk.Belief // as in the cells
 }
 
 // Look decodes the snapshot, reusing what prev already decoded. The snapshot is not copied and must not change while the
@@ -108,20 +108,26 @@ func Look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (*View, er
 func (v *View) lookAtBeliefs(rules *Rules, agent *Agent) error {
 	shared := v.Snap.Agent.Cells[cellTrust]
 	last := lastSeq(v.Snap.Pending)
-	fresh := v.storedFor == nil
-	if !fresh && shared.Ver == v.trustVer && last == v.lastPend {
-		return nil
-	}
-	if fresh || shared.Ver != v.trustVer {
+	if !v.looked || shared.Ver != v.trustVer {
 		b, err := storedBeliefs(rules, &v.Snap.Agent)
 		if err != nil {
 			return err
 		}
-		v.stored, v.trustVer, v.storedFor = b, shared.Ver, map[string]int64{}
+		v.stored, v.Beliefs, v.trustVer, v.lastPend, v.looked = b, b, shared.Ver, 0, true
 	}
-	b, _, err := foldPending(rules, agent, v.stored, v.Snap.Pending)
-	v.Beliefs, v.lastPend = b, last
+	b, _, err := foldPending(rules, agent, v.Beliefs, after(v.Snap.Pending, v.lastPend))
+	v.Beliefs, v.lastPend = b, max(v.lastPend, last)
 	return err
+}
+
+// after returns the outcomes behind a sequence number.
+func after(pending []txn.Pending, seq int64) []txn.Pending {
+	for i, p := range pending {
+		if p.Seq > seq {
+			return pending[i:]
+		}
+	}
+	return nil
 }
 
 func lastSeq(p []txn.Pending) int64 {
