@@ -50,8 +50,20 @@ func (r *round) approved() *action.Failure {
 		return action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, ask.ID)
 	case state == approval.Approved:
 		return r.consume(t, ask, why)
+	case r.parked != "" && r.parked == ask.Intent:
+		return r.overtaken(state, ask)
 	}
 	return r.request(why) // consumed, revoked or expired: another request
+}
+
+// overtaken answers a parked call whose own request is over: it was taken up or ended between two looks, and its record
+// says how. Nobody is asked about it again.
+func (r *round) overtaken(state approval.State, ask approval.Request) *action.Failure {
+	if state == approval.Revoked {
+		return action.Fail(action.ApprovalRejected, "a person took the approval of this call back").With(action.DetailApproval, ask.ID)
+	}
+	r.silent = true
+	return action.Fail(action.InFlight, "the approved call is running already, or has ended").With(action.DetailIntent, ask.Intent)
 }
 
 // unneeded closes the request under which this very call waits, where nobody needs to be asked any more: else a person

@@ -145,6 +145,9 @@ func (r *round) seenBefore() (Decision, bool) {
 	}
 	switch lease.Phase {
 	case txn.Settle:
+		if _, read := snap.Record.Cells[cellOutcome+intent]; !read { // it ended since its record was read
+			return Decision{Lookup: intent}, true
+		}
 		return r.recorded(intent), true
 	case txn.Begin:
 		r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellOutcome + intent, N: snap.Record.Cells[cellOutcome+intent].Ver})

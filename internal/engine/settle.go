@@ -249,8 +249,8 @@ func (x *Run) GiveUp(at int64) *txn.Txn {
 	return t
 }
 
-// Result of gate 12, kept here so that shell and replay agree: what an end becomes when the task was cancelled or timed
-// out while an effect of that class was running.
+// Interrupt is what an end becomes when the task was cancelled or timed out while an effect of that class was running, so
+// that every shell says the same.
 func Interrupt(a *Action, code action.Code, cause string) *action.Failure {
 	if a.Repeatable() {
 		return action.Fail(code, "%s", cause)
