@@ -230,6 +230,8 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 				return t.refused(o, failedStore(err))
 			}
 			continue
+		case d.Lookup != "":
+			return t.refused(o, action.Fail(action.StoreUnavailable, "the recorded outcome of intent %s cannot be read", d.Lookup))
 		case d.Recorded != nil:
 			return *d.Recorded
 		case d.Txn == nil:

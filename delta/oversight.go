@@ -240,8 +240,8 @@ func (e *Engine) await(id string) (decided <-chan struct{}, leave func()) {
 	}
 }
 
-// awaitApproval waits until the request is no longer pending and returns it as it was asked; what became of it, the next
-// try at the call says. False where ctx ended or the engine closes first.
+// awaitApproval waits until the request is no longer pending, or its task no longer runs, and returns it as it was asked;
+// what became of it, the next try at the call says. False where ctx ended or the engine closes first.
 func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
 	e := t.engine
 	for {
@@ -251,7 +251,7 @@ func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
 			leave()
 			return a, false
 		}
-		if err != nil || a.State != approval.Pending {
+		if err != nil || a.State != approval.Pending || t.over(ctx) {
 			leave()
 			return a, true
 		}
@@ -261,6 +261,12 @@ func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
 			return a, false
 		}
 	}
+}
+
+// over reports whether the task is known to have ended.
+func (t *Task) over(ctx context.Context) bool {
+	v, err := t.peek(ctx)
+	return err == nil && v.Task.Status != engine.Running
 }
 
 // pause waits for a moment, or for something to happen; false where ctx ended or the engine closes.

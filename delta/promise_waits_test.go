@@ -1,0 +1,578 @@
+package delta_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/samber/mo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// TestI18_AbandonedFunction: a function that ignores its context is given up after its timeout and grace, counted, and
+// what it returns later is LATE: recorded, charged beyond what was, no outcome changed.
+func TestI18_AbandonedFunction(t *testing.T) {
+	for _, c := range []struct {
+		action string
+		code   action.Code
+	}{{"look", action.Timeout}, {"act", action.StartedUnknown}} {
+		t.Run(c.action, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				release := make(chan struct{})
+				w.does(func(ctx *delta.Context, _ In) mo.Result[Out] {
+					<-release
+					assert.NoError(t, ctx.Spend(action.Cost{Tokens: 7}), "it still runs: what it uses counts")
+					return mo.Ok(Out{"at last"})
+				})
+				started := time.Now()
+				o := w.do(call(c.action, "a"))
+				assert.Equal(t, c.code, o.Code)
+				assert.Equal(t, time.Minute+time.Second, time.Since(started), "timeout and grace")
+				assert.Equal(t, 1, w.engine.Abandoned())
+				before := w.books()
+				close(release)
+				synctest.Wait()
+				assert.Zero(t, w.engine.Abandoned())
+				e := w.events()
+				last := e[len(e)-1]
+				assert.Equal(t, []any{ledger.Late, action.Late}, []any{last.Type, last.Code})
+				after := w.books()
+				assert.Equal(t, before.trust.Trust, after.trust.Trust, "nothing is learned of it")
+				assert.False(t, w.offered("then-"+c.action))
+				if c.code == action.Timeout {
+					assert.EqualValues(t, 7, after.budget.Spent.Tokens)
+					assert.EqualValues(t, 1, after.budget.Spent.Calls)
+				} else {
+					assert.Equal(t, before.budget, after.budget, "an operator says what it cost")
+				}
+				audit(t, w.task, action.Limit{})
+			})
+		})
+	}
+}
+
+// Too many abandoned functions keep others from starting, until some return.
+func TestI18_AbandonedAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, func(w *world, _ *delta.Goal) { w.cfg.MaxAbandoned = 2 })
+		release := make(chan struct{})
+		w.does(ignores(release))
+		for i := range 2 {
+			assert.Equal(t, action.StartedUnknown, w.do(call("act", fmt.Sprint(i))).Code)
+		}
+		assert.Equal(t, action.NotStarted, w.do(call("act", "x")).Code)
+		close(release)
+		synctest.Wait()
+		assert.Equal(t, action.OK, w.do(call("act", "x")).Code)
+	})
+}
+
+// The context of a function ends with the caller's, the task, the engine and its own timeout, whichever is first.
+func TestI18_FunctionIsToldToStop(t *testing.T) {
+	ends := map[string]func(w *world, cancel context.CancelFunc){
+		"caller": func(_ *world, cancel context.CancelFunc) { cancel() },
+		"task":   func(w *world, _ context.CancelFunc) { cancelTask(w) },
+		"task, by another engine": func(w *world, _ context.CancelFunc) {
+			there, err := w.other().Open(context.Background(), w.task.ID())
+			require.NoError(w, err)
+			require.NoError(w, there.Cancel(context.Background(), "enough"))
+		},
+		"engine": func(w *world, _ context.CancelFunc) {
+			now, stop := context.WithCancel(context.Background())
+			stop()
+			assert.ErrorIs(w, w.engine.Close(now), context.Canceled)
+		},
+	}
+	for name, end := range ends {
+		for _, a := range []string{"look", "act"} {
+			t.Run(name+"/"+a, func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					w := newWorld(t)
+					w.does(obeys)
+					ctx, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					out := background(func() action.Outcome { return w.task.Do(ctx, call(a, "a")).MustGet() })
+					synctest.Wait()
+					end(w, cancel)
+					o := out()
+					want := map[string]action.Code{"look": action.Interrupted, "act": action.StartedUnknown}[a]
+					assert.Equal(t, want, o.Code, "%v", o.Failure)
+					e := w.events()
+					found := false
+					for _, e := range e {
+						found = found || e.Type == ledger.Settled && e.Code == want
+					}
+					assert.True(t, found, "it is recorded although its context had ended")
+				})
+			})
+		}
+	}
+}
+
+// A planner that ignores its context is given up like a function.
+func TestI18_PlannerIgnoresItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		release := make(chan struct{})
+		p := delta.PlannerFunc(func(context.Context, delta.Request) (delta.Proposal, error) {
+			<-release
+			return delta.Proposal{Done: true}, nil
+		})
+		started := time.Now()
+		r := w.engine.RunWithin(context.Background(), w.task, p, delta.Bounds{PlanTime: time.Minute}).MustGet()
+		assert.Equal(t, delta.RunFailed, r.Ended)
+		assert.Equal(t, time.Minute+time.Second, time.Since(started))
+		assert.Equal(t, 1, w.engine.Abandoned())
+		b, err := w.task.Budget(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []int64{1, 0}, []int64{b.Spent.Calls, b.Reserved.Calls}, "planning is spent all the same")
+		close(release)
+		synctest.Wait()
+		assert.Zero(t, w.engine.Abandoned())
+	})
+}
+
+// Planners that break: each ends the run, none the program, and what planning held is given back.
+func TestI18_PlannersThatBreak(t *testing.T) {
+	broken := map[string]func(context.Context, delta.Request) (delta.Proposal, error){
+		"error": func(context.Context, delta.Request) (delta.Proposal, error) { return delta.Proposal{}, errors.New("x") },
+		"panic": func(context.Context, delta.Request) (delta.Proposal, error) { panic("x") },
+		"Goexit": func(context.Context, delta.Request) (delta.Proposal, error) {
+			runtime.Goexit()
+			return delta.Proposal{}, nil
+		},
+	}
+	for name, p := range broken {
+		w := newWorld(t)
+		r := w.engine.Run(t.Context(), w.task, delta.PlannerFunc(p)).MustGet()
+		assert.Equal(t, delta.RunFailed, r.Ended, name)
+		b, err := w.task.Budget(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, b.Reserved.Calls, name)
+	}
+	w := newWorld(t)
+	assert.Equal(t, delta.RunFailed, w.engine.Run(t.Context(), w.task, panicking{}).MustGet().Ended, "an estimate that panics")
+}
+
+type panicking struct{ estimating }
+
+func (panicking) EstimatePlan() action.Cost { panic("x") }
+
+// Runs end: by their steps, by proposals that break rules only, by turning in circles, by what planning may cost.
+func TestI18_RunsEnd(t *testing.T) {
+	always := func(calls ...delta.Call) delta.Planner {
+		return delta.PlannerFunc(func(context.Context, delta.Request) (delta.Proposal, error) { return delta.Proposal{Calls: calls}, nil })
+	}
+	n := 0
+	fresh := delta.PlannerFunc(func(context.Context, delta.Request) (delta.Proposal, error) {
+		n++
+		return delta.Proposal{Calls: []delta.Call{call("act", fmt.Sprint(n))}}, nil
+	})
+	many := make([]delta.Call, 17)
+	for i := range many {
+		many[i] = call("act", fmt.Sprint(i))
+	}
+	cases := []struct {
+		name  string
+		p     delta.Planner
+		limit action.Limit
+		ended delta.Ended
+	}{
+		{"steps", fresh, action.Limit{}, delta.RunSteps},
+		{"unknown actions", always(call("nothing", "a")), action.Limit{}, delta.RunInvalid},
+		{"not legal", always(call("then-act", "a"), call("forbidden", "b")), action.Limit{}, delta.RunInvalid},
+		{"too many at once", always(many...), action.Limit{}, delta.RunInvalid},
+		{"circles", always(call("act", "a")), action.Limit{}, delta.RunLoop},
+		{"budget", fresh, action.Limit{Calls: action.Max(5)}, delta.RunBudget},
+		{"done", script(call("act", "a")), action.Limit{}, delta.RunDone},
+	}
+	for _, c := range cases {
+		w := newWorld(t, func(_ *world, g *delta.Goal) { g.Limit = c.limit })
+		r := w.engine.Run(t.Context(), w.task, c.p).MustGet()
+		assert.Equal(t, c.ended, r.Ended, "%s: %s", c.name, r.Why)
+	}
+	w := newWorld(t)
+	twice := delta.Call{ID: "c", Action: "act", Input: inputOf(In{ID: "a"})}
+	r := w.engine.Run(t.Context(), w.task, script(twice, twice)).MustGet()
+	assert.Equal(t, []action.Code{action.OK, action.InputInvalid}, []action.Code{r.Results[0].Outcome.Code, r.Results[1].Outcome.Code})
+	cancelTask(w)
+	assert.Equal(t, delta.RunClosed, w.engine.Run(t.Context(), w.task, fresh).MustGet().Ended)
+}
+
+// A hook that ignores its context is left behind after its timeout; Close says so and does not hang.
+func TestI18_HookIgnoresItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		release := make(chan struct{})
+		h := hooks.Hooks{After: func(context.Context, action.View) error { <-release; return nil }, Timeout: time.Second}
+		w.cfg.Hooks = h
+		e := w.open(w.store)
+		task, err := e.Open(t.Context(), w.task.ID())
+		require.NoError(t, err)
+		started := time.Now()
+		require.True(t, task.Do(t.Context(), call("act", "a")).MustGet().OK())
+		assert.Equal(t, time.Second+hooks.Grace, time.Since(started))
+		assert.Equal(t, 1, e.Abandoned())
+		assert.Error(t, e.Close(t.Context()), "it says what is left")
+		close(release)
+		synctest.Wait()
+		assert.Zero(t, e.Abandoned())
+	})
+}
+
+// Close takes no more calls and waits for those under way.
+func TestI18_CloseDrains(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.does(func(*delta.Context, In) mo.Result[Out] { time.Sleep(20 * time.Second); return mo.Ok(Out{"x"}) })
+		running := background(func() action.Outcome { return w.do(call("act", "a")) })
+		waiting := background(func() action.Outcome { return w.task.DoWait(context.Background(), call("risky", "a")).MustGet() })
+		planning := background(func() delta.Report {
+			n := 0
+			return w.engine.Run(context.Background(), w.task, delta.PlannerFunc(func(context.Context, delta.Request) (delta.Proposal, error) {
+				n++
+				return delta.Proposal{Calls: []delta.Call{call("look", fmt.Sprint(n))}}, nil
+			})).MustGet()
+		})
+		working := background(func() error { return w.engine.Work(context.Background()) })
+		synctest.Wait()
+		closed := background(func() error { return w.engine.Close(context.Background()) })
+		synctest.Wait()
+		_, err := w.task.Do(context.Background(), call("act", "b")).Get()
+		assert.ErrorIs(t, err, delta.ErrClosed)
+		assert.NoError(t, closed())
+		assert.Equal(t, action.OK, running().Code, "what was under way ended in its own time")
+		assert.Equal(t, action.ApprovalRequired, waiting().Code, "it stays parked")
+		assert.Equal(t, delta.RunStopped, planning().Ended)
+		assert.NoError(t, working())
+	})
+}
+
+// A worker that is told to go finishes what it has in hand.
+func TestI18_WorkFinishesWhatItHasInHand(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.does(func(ctx *delta.Context, _ In) mo.Result[Out] {
+			select {
+			case <-ctx.Done():
+				return mo.Err[Out](ctx.Err())
+			case <-time.After(20 * time.Second):
+				return mo.Ok(Out{"x"})
+			}
+		})
+		c := delta.Call{ID: "c", Action: "risky", Input: inputOf(In{ID: "a"})}
+		require.NoError(t, w.engine.Approve(t.Context(), w.do(c).Failure.Approval(), w.boss, "fine"))
+		stop := w.work(w.engine)
+		time.Sleep(time.Second)
+		stop()
+		assert.Equal(t, action.OK, w.do(c).Code)
+	})
+}
+
+// hanging is a store that never answers.
+type hanging struct{ memory.Store }
+
+func (hanging) Apply(ctx context.Context, _ *txn.Txn) (txn.Reply, error) {
+	<-ctx.Done()
+	return txn.Reply{}, ctx.Err()
+}
+
+func (hanging) Load(ctx context.Context, _, _ string, _ *txn.Snapshot) (*txn.Snapshot, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hanging) Records(ctx context.Context, _, _ string, _ int64, _ int) ([]txn.Stored, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hanging) Queued(ctx context.Context, _, _ string, _ txn.Queued, _ bool, _ int) ([]txn.Queued, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// Every wait for the store has a deadline, whatever context the caller brings.
+func TestI18_StoreThatNeverAnswers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		stuck := background(func() action.Outcome { return w.do(call("risky", "a")) })().Failure.Approval()
+		require.NoError(t, w.engine.Sync(t.Context()))
+		w.store.set(func(s *spy) { s.Store = hanging{s.Store} })
+		ctx := context.Background()
+		for name, f := range map[string]func() error{
+			"do":        func() error { return w.do(call("act", "a")).Err() },
+			"wait":      func() error { return w.task.DoWait(ctx, call("act", "a")).MustGet().Err() },
+			"run":       func() error { return w.engine.Run(ctx, w.task, script(call("act", "a"))).MustGet().Err },
+			"offer":     func() error { _, err := w.task.Offer(ctx); return err },
+			"budget":    func() error { _, err := w.task.Budget(ctx); return err },
+			"explain":   func() error { _, err := w.task.Explain(ctx, "act"); return err },
+			"ledger":    func() error { _, _, err := w.task.Ledger(ctx); return err },
+			"trust":     func() error { _, err := w.engine.Trust(ctx, "clerk"); return err },
+			"approvals": func() error { _, err := w.engine.Approvals(ctx, 9); return err },
+			"approve":   func() error { return w.engine.Approve(ctx, stuck, w.boss, "x") },
+			"cancel":    func() error { return w.task.Cancel(ctx, "x") },
+			"open":      func() error { _, err := w.engine.Open(ctx, "t"); return err },
+			"start":     func() error { _, err := w.engine.Start(ctx, delta.Goal{Agent: w.agent}); return err },
+		} {
+			started := time.Now()
+			assert.Error(t, f(), name)
+			assert.LessOrEqual(t, time.Since(started), time.Minute, name)
+		}
+		w.store.set(func(s *spy) { s.Store = w.shared })
+		assert.Equal(t, action.OK, w.do(call("act", "a")).Code, "it comes back")
+		assert.Zero(t, w.effects.Load()-1)
+	})
+}
+
+// What waits for a person: the answer reaches DoWait whoever gives it and whoever runs the call.
+func TestDoWait(t *testing.T) {
+	ways := map[string]struct {
+		decide func(w *world, e *delta.Engine, id string) error
+		code   action.Code
+		runs   int64
+	}{
+		"approved":       {func(w *world, e *delta.Engine, id string) error { return e.Approve(w.Context(), id, w.as(e), "fine") }, action.OK, 1},
+		"rejected":       {func(w *world, e *delta.Engine, id string) error { return e.Reject(w.Context(), id, w.as(e), "no") }, action.ApprovalRejected, 0},
+		"revoked":        {func(w *world, e *delta.Engine, id string) error { return e.Revoke(w.Context(), id, w.as(e), "no") }, action.ApprovalRejected, 0},
+		"never decided":  {func(*world, *delta.Engine, string) error { return nil }, action.ApprovalExpired, 0},
+		"task cancelled": {func(w *world, e *delta.Engine, _ string) error { return w.cancelBy(e) }, action.Cancelled, 0},
+		"approved, fails": {func(w *world, e *delta.Engine, id string) error {
+			w.does(fails)
+			return e.Approve(w.Context(), id, w.as(e), "fine")
+		}, action.Failed, 1},
+	}
+	for name, way := range ways {
+		for _, id := range []string{"", "c"} {
+			for _, working := range []bool{false, true} {
+				for _, here := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/call id %q/worker %v/decided here %v", name, id, working, here), func(t *testing.T) {
+						bubble(t, func(t *testing.T) {
+							w := newWorld(t, func(_ *world, g *delta.Goal) { g.ApprovalTTL = time.Minute })
+							e := w.engine
+							if !here {
+								e = w.other()
+							}
+							c := delta.Call{ID: id, Action: "risky", Input: inputOf(In{ID: "a"})}
+							out := background(func() action.Outcome { return w.task.DoWait(context.Background(), c).MustGet() })
+							if working {
+								defer w.work(w.other())()
+							}
+							time.Sleep(time.Second)
+							pending, err := e.Approvals(t.Context(), 9)
+							require.NoError(t, err)
+							require.Len(t, pending, 1)
+							require.NoError(t, way.decide(w, e, pending[0].ID))
+							decided := time.Now()
+							o := out()
+							assert.Equal(t, way.code, o.Code, "%v", o.Failure)
+							if name != "never decided" {
+								assert.Less(t, time.Since(decided), 2*time.Second)
+							}
+							if !assert.Equal(t, way.runs, w.effects.Load()) {
+								for _, e := range w.events() {
+									t.Log(e.Type, e.Intent, e.Owner, e.Code, e.Approval, e.ApprovalFrom, e.ApprovalState)
+								}
+							}
+							time.Sleep(time.Minute)
+							pending, err = e.Approvals(t.Context(), 9)
+							require.NoError(t, err)
+							assert.Empty(t, pending, "nothing is asked again")
+							assert.Equal(t, 1, w.count(ledger.ApprovalRequested))
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+func (w *world) as(e *delta.Engine) delta.Identity {
+	i, err := e.Authenticate(w.Context(), "boss")
+	require.NoError(w, err)
+	return i
+}
+
+func (w *world) cancelBy(e *delta.Engine) error {
+	t, err := e.Open(w.Context(), w.task.ID())
+	if err != nil {
+		return err
+	}
+	return t.Cancel(w.Context(), "enough")
+}
+
+// When the caller's own wait ends first, the call stays parked and runs once it is approved.
+func TestDoWait_CallerGivesUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		o := w.task.DoWait(ctx, call("risky", "a")).MustGet()
+		require.Equal(t, action.ApprovalRequired, o.Code)
+		require.NoError(t, w.engine.Approve(t.Context(), o.Failure.Approval(), w.boss, "fine"))
+		stop := w.work(w.engine)
+		time.Sleep(time.Second)
+		stop()
+		assert.EqualValues(t, 1, w.effects.Load())
+	})
+}
+
+// A parked call that can no longer run ends, with the code of the gate that refuses it, and is not tried for ever.
+func TestResume_RefusedCallsEnd(t *testing.T) {
+	cases := map[string]struct {
+		action string
+		before func(w *world)
+		code   action.Code
+	}{
+		"cancelled": {"risky", cancelTask, action.Cancelled},
+		"closed":    {"risky", func(w *world) { require.NoError(w, w.task.Done(w.Context(), "done")) }, action.TaskClosed},
+		"budget": {"risky", func(w *world) {
+			for i := range 2 {
+				require.True(w, w.do(call("act", fmt.Sprint(i))).OK())
+			}
+		}, action.BudgetExhausted},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t, func(_ *world, g *delta.Goal) { g.Limit.Calls = action.Max(2) })
+				parked := delta.Call{ID: "c", Action: c.action, Input: inputOf(In{ID: "a"})}
+				o := w.do(parked)
+				require.NoError(t, w.engine.Approve(t.Context(), o.Failure.Approval(), w.boss, "fine"))
+				c.before(w)
+				ran := w.effects.Load()
+				stop := w.work(w.other())
+				time.Sleep(time.Minute)
+				stop()
+				ready, err := w.shared.Queued(t.Context(), "clerk", "ready", txn.Queued{}, false, 9)
+				require.NoError(t, err)
+				assert.Empty(t, ready)
+				again := w.do(parked)
+				assert.Equal(t, c.code, again.Code)
+				assert.True(t, again.Recorded)
+				assert.Equal(t, ran, w.effects.Load())
+			})
+		})
+	}
+}
+
+// A parked call whose risk rises before it resumes is asked about again and runs once, after the second approval.
+func TestResume_RiskRose(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *world, g *delta.Goal) { g.Threshold = 1 })
+		parked := delta.Call{ID: "c", Action: "look", Input: inputOf(In{ID: "a"})}
+		first := w.do(parked).Failure.Approval()
+		require.NotEmpty(t, first)
+		w.does(fails)
+		for i := range 8 { // each with an approval of its own
+			o := w.do(call("look", fmt.Sprint(i)))
+			require.NoError(t, w.engine.Approve(t.Context(), o.Failure.Approval(), w.boss, "fine"))
+			w.do(call("look", fmt.Sprint(i)))
+		}
+		w.does(nil)
+		ran := w.effects.Load()
+		require.NoError(t, w.engine.Approve(t.Context(), first, w.boss, "fine"))
+		stop := w.work(w.other())
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, ran, w.effects.Load(), "more than the approver saw")
+		pending, err := w.engine.Approvals(t.Context(), 20)
+		require.NoError(t, err)
+		require.Len(t, pending, 1)
+		assert.NotEqual(t, first, pending[0].ID)
+		require.NoError(t, w.engine.Approve(t.Context(), pending[0].ID, w.boss, "still fine"))
+		time.Sleep(10 * time.Second)
+		stop()
+		assert.Equal(t, ran+1, w.effects.Load())
+		o := w.do(parked)
+		assert.Equal(t, action.OK, o.Code, "%v", o.Failure)
+		assert.True(t, o.Recorded)
+	})
+}
+
+// Observe mode waives gates 4 to 8 and records what they would have refused. All other gates hold.
+func TestObserveMode(t *testing.T) {
+	observe := func(changes ...change) func(t *testing.T) *world {
+		return func(t *testing.T) *world {
+			return newWorld(t, append([]change{func(w *world, _ *delta.Goal) { w.cfg.Observe = true }}, changes...)...)
+		}
+	}
+	waived := []struct {
+		name  string
+		world func(*testing.T) *world
+		call  delta.Call
+		code  action.Code
+	}{
+		{"not legal", observe(), call("then-act", "a"), action.NotLegal},
+		{"denied", observe(), call("forbidden", "a"), action.Denied},
+		{"ceiling", observe(func(_ *world, g *delta.Goal) { g.Ceiling = 4 }), call("risky", "a"), action.RiskCeiling},
+		{"budget", observe(func(_ *world, g *delta.Goal) { g.Limit.Tokens = action.Max(1) }), call("costly", "a"), action.BudgetExhausted},
+		{"approval", observe(), call("risky", "a"), action.ApprovalRequired},
+		{"no approver", observe(func(_ *world, g *delta.Goal) { g.Approvers = nil }), call("risky", "a"), action.NoApprover},
+	}
+	for _, c := range waived {
+		t.Run(c.name, func(t *testing.T) {
+			w := c.world(t)
+			assert.True(t, w.offered(c.call.Action), "nothing is withheld")
+			o := w.do(c.call)
+			require.Equal(t, action.OK, o.Code, "%v", o.Failure)
+			codes := func(fs []*action.Failure) (out []action.Code) {
+				for _, f := range fs {
+					out = append(out, f.Code)
+				}
+				return out
+			}
+			assert.Contains(t, codes(o.Waived), c.code)
+			for _, e := range w.events() {
+				if e.Type == ledger.Begun || e.Type == ledger.Settled {
+					assert.Contains(t, codes(e.Waived), c.code, e.Type)
+				}
+			}
+			assert.Zero(t, w.count(ledger.Refused))
+			assert.Zero(t, w.count(ledger.ApprovalRequested), "nobody is asked")
+			pending, err := w.engine.Approvals(t.Context(), 9)
+			require.NoError(t, err)
+			assert.Empty(t, pending)
+			r := w.engine.Run(t.Context(), w.task, script(c.call)).MustGet()
+			assert.Empty(t, r.Results[0].Outcome.Waived, "a planner is not told")
+		})
+	}
+	t.Run("the other gates", func(t *testing.T) {
+		bubble(t, func(t *testing.T) {
+			w := observe()(t)
+			for _, c := range []struct {
+				call delta.Call
+				code action.Code
+			}{
+				{call("nothing", "a"), action.ActionUnknown}, {call("briefed", "a"), action.ContextMissing},
+				{call("act", ""), action.InputInvalid}, {delta.Call{Action: "act", Input: []byte(`{`)}, action.InputMalformed},
+			} {
+				assert.Equal(t, c.code, w.do(c.call).Code)
+			}
+			w.does(func(*delta.Context, In) mo.Result[Out] { return mo.Err[Out](action.Unknown(nil)) })
+			assert.Equal(t, action.StartedUnknown, w.do(call("act", "a")).Code)
+			assert.Equal(t, action.NotLegal, w.do(call("act", "a")).Code, "an unknown effect is not repeated")
+			w.before = func(context.Context, action.View) error { return errors.New("no") }
+			assert.Equal(t, action.HookFailed, w.do(call("checked", "a")).Code)
+			w.does(func(*delta.Context, In) mo.Result[Out] { return zero() })
+			assert.Equal(t, action.OutputInvalid, w.do(call("amend", "a")).Code)
+			w.store.set(func(s *spy) { s.before = failOn(txn.Begin) })
+			assert.Equal(t, action.StoreUnavailable, w.do(call("look", "a")).Code)
+			w.store.set(func(s *spy) { s.before = nil })
+			cancelTask(w)
+			assert.Equal(t, action.Cancelled, w.do(call("look", "a")).Code)
+		})
+	})
+}
