@@ -186,13 +186,8 @@ func (f *flight) clear() error {
 	if !time.Now().Before(until) {
 		return errors.New("the lease ran out before the call could start")
 	}
-	if f.expires > 0 {
-		f.t.state.mu.Lock()
-		now := f.t.now()
-		f.t.state.mu.Unlock()
-		if now >= f.expires {
-			return errors.New("the approval expired before the call could start")
-		}
+	if f.lapsed() {
+		return errors.New("the approval expired before the call could start")
 	}
 	if n := f.t.engine.Abandoned(); n >= f.t.engine.cfg.MaxAbandoned {
 		return fmt.Errorf("%d functions ignore their context and still run; nothing starts until some return", n)
@@ -200,6 +195,16 @@ func (f *flight) clear() error {
 	var err error
 	f.key, err = f.def.idempotencyKey(f.in)
 	return err
+}
+
+// lapsed reports whether the approval that the call consumed no longer covers a start.
+func (f *flight) lapsed() bool {
+	if f.expires == 0 {
+		return false
+	}
+	f.t.state.mu.Lock()
+	defer f.t.state.mu.Unlock()
+	return f.t.now() >= f.expires
 }
 
 func (f *flight) notStarted(why string) engine.End {
@@ -213,7 +218,7 @@ func (f *flight) now() int64 { return f.t.engine.clock() }
 func (f *flight) attempts() (engine.End, error) {
 	for n := 1; ; n++ {
 		end := f.attempt(n)
-		if n > f.def.retries || !f.mayRetry(end) {
+		if n > f.def.retries || !f.mayRetry(end) || f.lapsed() {
 			return end, nil
 		}
 		f.mu.Lock()

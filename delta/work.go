@@ -138,9 +138,12 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 		if err != nil {
 			return err // not a reason to end what may be repeated
 		}
-		if v.Task.Status != engine.Running {
+		switch until := v.Covered(&begun); {
+		case v.Task.Status != engine.Running:
 			defer e.forget(t)
 			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, e.clock()), nil
+		case until > 0 && v.Snap.Now >= until:
+			x, run = engine.TakeoverLapsed(t.agent.compiled, begun, lease, owner, e.clock()), nil
 		}
 	}
 	sent := time.Now()
@@ -167,6 +170,7 @@ func (t *Task) repeat(ctx context.Context, begun ledger.Event, run *engine.Run, 
 	}
 	run.Input = o.call.Intent.Input.Tree()
 	f := t.flight(ctx, o, *run, view, reply, sent)
+	f.expires = view.Covered(&begun)
 	defer f.land()
 	f.fly()
 	return nil
