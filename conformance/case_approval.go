@@ -16,6 +16,7 @@ func approvalCases() []Case {
 			{"a neighbour beyond 2^53", approvedOther("pay", `{"amount":9007199254740993}`, "pay", `{"amount":9007199254740992}`)},
 			{"another task", approvedElsewhere},
 			{"another version of the action", approvedVersion},
+			{"another schema under the same version", approvedSchema},
 			{"a number spelled differently is the same input", approvedSpelling},
 		}},
 		{"C02", "one approval id twice in a list runs twice; approve and reject both take", "one decision per request, consumed once; a second decision is refused", []Variant{
@@ -39,6 +40,7 @@ func approvalCases() []Case {
 			{"the requester in capitals", refusedApprover("MALLORY")},
 			{"nobody", refusedApprover("")},
 			{"somebody who may not", refusedApprover("intern")},
+			{"where anybody may: still not the requester", refusedAmongAll},
 		}},
 	}
 }
@@ -84,6 +86,19 @@ func approvedVersion(t *T) {
 		t.Errorf("version 2 goes by the approval of version 1")
 	}
 	t.ran("version 2", v2, 0)
+}
+
+// approvedSchema changes what the fields mean after a person has consented.
+func approvedSchema(t *T) {
+	v1, v2 := &spy{}, &spy{}
+	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Gated: true, Do: v1.do})
+	first := t.asks(task, "pay", `{"amount":10}`)
+	t.approve(first)
+	t.declare(clerk, Action{Name: "pay", Schema: `{"type":"object","description":"amount is in thousands","properties":{"amount":{"type":"number"}}}`, Gated: true, Do: v2.do})
+	if o := t.want("the same call under another schema", t.propose(task, "pay", `{"amount":10}`), action.ApprovalRequired); o.Approval == first {
+		t.Errorf("another schema goes by the approval of the first")
+	}
+	t.ran("pay under the other schema", v2, 0)
 }
 
 func approvedSpelling(t *T) {
@@ -276,5 +291,20 @@ func refusedApprover(by string) func(*T) {
 		t.ran("pay", pay, 0)
 		t.approve(id)
 		t.want("the call, approved by somebody else", t.propose(task, "pay", `{"amount":10}`), action.OK)
+	}
+}
+
+func refusedAmongAll(t *T) {
+	pay := &spy{}
+	task := t.open(Goal{Requester: "mallory", Approvers: []string{"*"}}, gatedPay(pay))
+	id := t.asks(task, "pay", `{"amount":10}`)
+	for _, by := range []string{"mallory", "Mallory", "ma11ory", clerk, "", " "} {
+		if t.decide(id, Approve, by) == nil {
+			t.Errorf("%q approved where anybody but the requester may", by)
+		}
+	}
+	t.ran("pay", pay, 0)
+	if err := t.decide(id, Approve, "intern"); err != nil {
+		t.Errorf("where anybody may: %v", err)
 	}
 }

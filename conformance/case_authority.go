@@ -27,6 +27,7 @@ func authorityCases() []Case {
 			{"error beside a permit", policyFails(func() (bool, error) { return true, errors.New("backend down") })},
 			{"panic", policyFails(func() (bool, error) { panic("backend down") })},
 			{"a plain no", policyFails(func() (bool, error) { return false, nil })},
+			{"error when an approved call is resumed", policyFailsLater},
 		}},
 		{"C22", "an explicitly empty allow list means allow all", "unset and empty differ; empty is none", []Variant{
 			{"grants", emptyGrants},
@@ -140,6 +141,16 @@ func policyFails(decide func() (bool, error)) func(*T) {
 		p.SetPolicy(nil)
 		t.want("with a policy that says yes", t.propose(task, "pay", `{"amount":1}`), action.OK)
 	}
+}
+
+func policyFailsLater(t *T) {
+	pay, p := &spy{}, need[Policed](t)
+	task := t.open(Goal{}, gatedPay(pay))
+	t.approve(t.asks(task, "pay", `{"amount":1}`, "x"))
+	p.SetPolicy(func(string, string, json.RawMessage) (bool, error) { return true, errors.New("backend down") })
+	t.works(task)
+	t.want("resumed while the policy cannot say", t.propose(task, "pay", `{"amount":1}`, "x"), action.Denied)
+	t.ran("pay", pay, 0)
 }
 
 func emptyGrants(t *T) {

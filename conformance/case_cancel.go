@@ -3,8 +3,10 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
@@ -21,12 +23,15 @@ func cancelCases() []Case {
 				}
 			})},
 			{"siblings of one turn", stoppedSiblings},
+			{"between two attempts", stoppedAttempts(false)},
+			{"between two attempts, by another engine", stoppedAttempts(true)},
 			{"nothing starts afterwards, after a restart either", stoppedStays},
 		}},
 		{"C28", "a cancelled run is later written as success", "CANCELLED absorbs: no Ok is recorded behind it, and nothing depends on one", []Variant{
 			{"the function returns Ok after the cancel", okAfterCancel(Irreversible, action.StartedUnknown)},
 			{"an effect that may be repeated", okAfterCancel(Idempotent, action.Interrupted)},
 			{"another engine cancels", okAfterPeerCancel},
+			{"an Ok that comes after the call was given up", okTooLate},
 			{"cancel races the Ok", cancelRace},
 			{"cancelled twice", cancelTwice},
 		}},
@@ -136,6 +141,33 @@ func stoppedSiblings(t *T) {
 	t.ran("pay, cancelled before its start,", pay, 0)
 }
 
+// stoppedAttempts cancels while an attempt fails that would be made again.
+func stoppedAttempts(byPeer bool) func(*T) {
+	return func(t *T) {
+		put, hold := &spy{}, newGate()
+		put.then = func(context.Context, Execution) (json.RawMessage, error) {
+			hold.wait(t.Context)
+			return nil, errors.New("not yet")
+		}
+		task := t.open(Goal{}, Action{Name: "put", Effect: Idempotent, Retries: 3, Do: put.do})
+		by := t.Subject
+		if byPeer {
+			peer, err := need[Peered](t).Peer()
+			if err != nil {
+				t.Fatalf("peer: %v", err)
+			}
+			by = peer
+		}
+		out := t.running(task, hold, Call{Action: "put", Input: `{}`})
+		if err := by.Cancel(t.Context, task, "enough"); err != nil {
+			t.Errorf("cancel: %v", err)
+		}
+		hold.open()
+		t.want("cancelled between attempts", <-out, action.Failed, action.Interrupted)
+		t.ran("put, cancelled after its first attempt,", put, 1)
+	}
+}
+
 func stoppedStays(t *T) {
 	pay := &spy{}
 	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Do: pay.do})
@@ -185,6 +217,30 @@ func okAfterPeerCancel(t *T) {
 	}
 	hold.open()
 	t.want("cancelled elsewhere while it ran", <-out, action.StartedUnknown, action.Interrupted)
+	t.absorbed(task)
+}
+
+// okTooLate has a function return Ok when nobody waits for it any more.
+func okTooLate(t *T) {
+	hold, back := newGate(), make(chan struct{})
+	pay := &spy{then: func(context.Context, Execution) (json.RawMessage, error) {
+		defer close(back)
+		hold.wait(t.Context)
+		return json.RawMessage(`{"paid":true}`), nil
+	}}
+	task := t.open(Goal{}, Action{Name: "pay", Schema: payment, Effect: Idempotent, Timeout: time.Millisecond, Do: pay.do},
+		Action{Name: "ship", Needs: []Need{{Action: "pay"}}, Do: answerBody})
+	t.want("a function that ignores its timeout", t.propose(task, "pay", `{"amount":1}`, "x"), action.Timeout)
+	hold.open()
+	<-back
+	t.want("what needs its Ok", t.propose(task, "ship", `{}`), action.NotLegal)
+	t.want("the call by its id", t.propose(task, "pay", `{"amount":1}`, "x"), action.Timeout)
+	for _, r := range t.recorded(task, Settled) {
+		if r.Code == action.OK {
+			t.Errorf("an Ok that came too late is recorded as success")
+		}
+	}
+	t.cancel(task)
 	t.absorbed(task)
 }
 

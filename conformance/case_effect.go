@@ -30,10 +30,13 @@ func effectCases() []Case {
 			{"with a key each attempt carries the same one", retryWithKey},
 			{"what may be repeated is, up to its bound", retryIdempotent},
 			{"a plain error is not repeated", noRetry},
+			{"the caller goes away", callerGone},
+			{"a panic is an end, not a reason to repeat", panics},
 		}},
 		{"C25", "the audit write fails and the action proceeds", "no record, no side effect, of a hook either", []Variant{
 			{"the ledger refuses writes", auditFails("pay", `{"amount":1}`, 0)},
 			{"an approved call", auditApproved},
+			{"a decision, a cancellation and a start", auditOperators},
 			{"only the first write is lost: it is repeated or nothing runs", auditFails("pay", `{"amount":1}`, 1)},
 		}},
 	}
@@ -242,5 +245,53 @@ func auditApproved(t *T) {
 	f.FailStore(Fault{})
 	t.ran("pay", pay, 0)
 	t.want("with the ledger back the approval still stands", t.propose(task, "pay", `{"amount":10}`), action.OK)
+	t.ran("pay", pay, 1)
+}
+
+// callerGone ends the caller's context while the effect is under way.
+func callerGone(t *T) {
+	hold := newGate()
+	pay := &spy{then: func(ctx context.Context, _ Execution) (json.RawMessage, error) {
+		hold.wait(ctx)
+		return nil, ctx.Err()
+	}}
+	task := t.open(Goal{Threshold: 5}, Action{Name: "pay", Schema: payment, Retries: 0, Do: pay.do})
+	ctx, cancel := context.WithCancel(t.Context)
+	defer cancel()
+	out := make(chan Outcome, 1)
+	go func() { out <- t.Propose(ctx, task, Call{"x", "pay", `{"amount":1}`}) }()
+	hold.arrived(t)
+	cancel()
+	t.want("the caller went away", <-out, action.StartedUnknown)
+	t.propose(task, "pay", `{"amount":1}`)
+	t.want("the call by its id", t.propose(task, "pay", `{"amount":1}`, "x"), action.StartedUnknown)
+	t.ran("pay, of unknown outcome,", pay, 1)
+}
+
+func panics(t *T) {
+	pay := &spy{then: func(context.Context, Execution) (json.RawMessage, error) { panic("after the effect") }}
+	task := t.open(Goal{Threshold: 5}, Action{Name: "pay", Schema: payment, Do: pay.do}, Action{Name: "ship", Needs: []Need{{Action: "pay"}}, Do: answerBody})
+	t.want("a panic", t.propose(task, "pay", `{"amount":1}`, "x"), action.Panicked, action.StartedUnknown)
+	t.want("the call by its id", t.propose(task, "pay", `{"amount":1}`, "x"), action.Panicked, action.StartedUnknown)
+	t.want("what needs it", t.propose(task, "ship", `{}`), action.NotLegal)
+	t.ran("pay", pay, 1)
+}
+
+// auditOperators has people act while nothing can be recorded: they are told, and nothing has changed.
+func auditOperators(t *T) {
+	pay, f := &spy{}, need[Faulty](t)
+	task := t.open(Goal{}, gatedPay(pay))
+	id := t.asks(task, "pay", `{"amount":10}`)
+	f.FailStore(Fault{From: 1, Writes: true})
+	approved, cancelled := t.decide(id, Approve, boss), t.Cancel(t.Context, task, "enough")
+	_, started := t.Start(t.Context, Goal{Agent: clerk, ID: "job"})
+	f.FailStore(Fault{})
+	if approved == nil || cancelled == nil || started == nil {
+		t.Errorf("with nothing recorded: approve says %v, cancel %v, start %v", approved, cancelled, started)
+	}
+	t.want("the call", t.propose(task, "pay", `{"amount":10}`), action.ApprovalRequired)
+	t.approve(id)
+	t.want("the call, approved", t.propose(task, "pay", `{"amount":10}`), action.OK)
+	t.start(Goal{ID: "job"})
 	t.ran("pay", pay, 1)
 }

@@ -25,6 +25,7 @@ func inputCases() []Case {
 			{"duplicates", refusedInputs(`{"amount":1,"amount":9}`, `{"amount":9,"amount":9}`)},
 			{"duplicates by escaping", refusedInputs(`{"amount":1,"\u0061mount":9}`, `{"amount":1,"\u0041mount":9}`)},
 			{"in nested objects", refusedInputs(`{"amount":1,"payee":{"iban":"a","IBAN":"b"}}`, `{"amount":1,"payee":{"iban":"a","\u0069ban":"b"}}`, `{"amount":1,"lines":[{"price":1},{"price":1,"Price":2}]}`)},
+			{"letters that fold to others: K is a k to some decoders", foldedKeys},
 			{"two documents, or a broken one", refusedInputs(`{"amount":1}{"amount":9}`, `{"amount":1}x`, `{"amount":1`, ``+"{\"amount\":1,\"note\":\"\xff\"}", `{"amount":1,"note":"\ud800"}`)},
 			{"what runs is what was shown", runsAsShown},
 		}},
@@ -128,6 +129,23 @@ func refusedInputs(inputs ...string) func(*T) {
 			t.want(in, t.propose(task, "pay", in), action.InputMalformed, action.InputInvalid)
 		}
 		t.ran("pay", pay, 0)
+	}
+}
+
+// foldedKeys has names that a lenient decoder takes for a declared one: the Kelvin sign for k, the long s for s.
+func foldedKeys(t *T) {
+	var task string
+	pay := &spy{then: func(_ context.Context, x Execution) (json.RawMessage, error) {
+		var in struct{ Task int }
+		if err := json.Unmarshal(x.Input, &in); err != nil || in.Task != 1 {
+			t.Errorf("1 was checked, the executor reads %d of %s", in.Task, x.Input)
+		}
+		return json.RawMessage(`{}`), nil
+	}}
+	task = t.open(Goal{}, Action{Name: "pay", Schema: `{"type":"object","properties":{"task":{"type":"integer","maximum":1}},"required":["task"]}`, Do: pay.do})
+	for _, key := range []string{"ta\u017fk", "taſk", "tas\u212a", "tasK", "TASK", "tasK"} {
+		t.propose(task, "pay", `{"task":1,"`+key+`":9}`)
+		t.propose(task, "pay", `{"`+key+`":9,"task":1}`)
 	}
 }
 

@@ -16,6 +16,7 @@ func turnCases() []Case {
 			{"two actions in one turn", sharedIDTurn("refund", `{"amount":10}`)},
 			{"one after the other", sharedIDLater(false)},
 			{"across a restart", sharedIDLater(true)},
+			{"in two tasks it names two calls", sharedIDTasks},
 		}},
 		{"C04", "parallel gated calls share an interrupt; answers reach the wrong call", "one request per call, answers keyed by it", []Variant{
 			{"two, answered in reverse", answeredReverse(2)},
@@ -84,6 +85,17 @@ func sharedIDLater(restart bool) func(*T) {
 		t.ran("pay", pay, 1)
 		t.ran("refund", refund, 0)
 	}
+}
+
+func sharedIDTasks(t *T) {
+	pay, refund := &spy{}, &spy{}
+	one := t.open(Goal{}, twoGated(pay, refund)...)
+	two := t.start(Goal{})
+	t.approve(t.asks(one, "pay", `{"amount":10}`, "x"))
+	t.asks(two, "pay", `{"amount":10}`, "x")
+	t.want("the approved one", t.propose(one, "pay", `{"amount":10}`, "x"), action.OK)
+	t.want("the other task's", t.propose(two, "pay", `{"amount":10}`, "x"), action.ApprovalRequired)
+	t.ran("pay", pay, 1)
 }
 
 func answeredReverse(n int) func(*T) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,9 @@ func waitCases() []Case {
 			{"the start is delayed past it", startDelayed},
 			{"a worker comes too late", workerLate},
 			{"a worker's start is delayed past it", workerDelayed},
+			{"an attempt after it", attemptLate},
+			{"a worker that takes over after it", takenOverApproved(ttl, 1)},
+			{"a worker that takes over in time", takenOverApproved(2*longer, 2)},
 			{"in time it runs", approvedInTime},
 		}},
 		{"C19", "grants, policy or prerequisites change between approval and run", "everything is evaluated again at begin", []Variant{
@@ -202,6 +206,42 @@ func workerDelayed(t *T) {
 	}
 	t.ran("pay", pay, 0)
 	t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.NotStarted, action.ApprovalExpired)
+}
+
+// attemptLate fails in time; the next attempt would be made after the approval is over.
+func attemptLate(t *T) {
+	clock := need[Clocked](t)
+	pay := &spy{then: func(context.Context, Execution) (json.RawMessage, error) {
+		clock.Advance(ttl)
+		return nil, errors.New("not yet")
+	}}
+	act := gatedPay(pay)
+	act.Effect, act.Retries = Idempotent, 3
+	task := t.open(Goal{TTL: ttl}, act)
+	t.approve(t.asks(task, "pay", `{"amount":10}`))
+	t.want("the only attempt in time", t.propose(task, "pay", `{"amount":10}`), action.Failed)
+	t.ran("pay", pay, 1)
+}
+
+// takenOverApproved loses the worker of an effect that may be repeated; another repeats it while the approval stands.
+func takenOverApproved(ttl time.Duration, runs int) func(*T) {
+	return func(t *T) {
+		hold, clock := newGate(), need[Clocked](t)
+		pay := slow(t, hold)
+		act := gatedPay(pay)
+		act.Effect = Idempotent
+		task := t.open(Goal{TTL: ttl}, act)
+		t.approve(t.asks(task, "pay", `{"amount":10}`))
+		out := t.running(task, hold, Call{"", "pay", `{"amount":10}`})
+		t.restart()
+		clock.Advance(longer)
+		if err := need[Worker](t).Work(t.Context, func() bool { return len(t.recorded(task, Settled)) > 0 }); err != nil {
+			t.Errorf("nobody takes over: %v", err)
+		}
+		t.ran("pay, approved for "+ttl.String()+" and taken over after "+longer.String()+",", pay, runs)
+		hold.open()
+		<-out
+	}
 }
 
 func approvedInTime(t *T) {
