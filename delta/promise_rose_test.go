@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,11 @@ import (
 // TestI05_RiskThatRoseWhileTheBeginWasOnItsWay: outcomes that another engine writes between decision and begin count. The
 // call is given back unstarted, a person is asked, and the call's id stands for what then happens: it runs once.
 func TestI05_RiskThatRoseWhileTheBeginWasOnItsWay(t *testing.T) {
+	t.Run("folded by the other engine", func(t *testing.T) { riskRose(t, true) })
+	t.Run("still pending", func(t *testing.T) { riskRose(t, false) })
+}
+
+func riskRose(t *testing.T, folds bool) {
 	var runs, fail atomic.Int64
 	work := delta.Define("work", func(_ *delta.Context, in In) mo.Result[Out] {
 		if fail.Load() > 0 {
@@ -34,7 +40,15 @@ func TestI05_RiskThatRoseWhileTheBeginWasOnItsWay(t *testing.T) {
 	first, err := delta.New(delta.Config{Store: store, Authenticator: auth})
 	require.NoError(t, err)
 	defer first.Close(t.Context())
-	second, err := delta.New(delta.Config{Store: &spy{Store: store.Store}})
+	theirs := &spy{Store: store.Store}
+	theirs.before = func(x *txn.Txn) error {
+		folding := slices.ContainsFunc(x.Clauses, func(c txn.Clause) bool { return c.Op == txn.Trim })
+		if folding && !folds {
+			return errDown
+		}
+		return nil
+	}
+	second, err := delta.New(delta.Config{Store: theirs})
 	require.NoError(t, err)
 	defer second.Close(t.Context())
 
@@ -53,6 +67,9 @@ func TestI05_RiskThatRoseWhileTheBeginWasOnItsWay(t *testing.T) {
 						other.Do(t.Context(), delta.Call{Action: "work", Input: json.RawMessage(`{"id":"` + id + `"}`)})
 					}
 					fail.Store(0)
+					if folds {
+						require.NoError(t, second.Sync(t.Context()))
+					}
 				})
 			}
 			return nil
