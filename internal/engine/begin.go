@@ -28,8 +28,9 @@ func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {
 
 // write appends an event and what it changes.
 func write(t *txn.Txn, e, held *ledger.Event) {
-	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: eventText(e)})
-	t.Add(Changes(e, held)...)
+	text := eventText(e)
+	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
+	t.Add(changesOf(e, held, text)...)
 }
 
 // begin writes the intent with everything it holds.

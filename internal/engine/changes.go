@@ -18,7 +18,10 @@ const forever = int64(100 * 365 * 24 * 3600 * 1_000_000)
 
 // Changes returns what an event does to the state, as clauses without limits. The transaction that writes the event adds
 // the pins; a fold replays the changes alone. held is the begun or parked event of the same intent, where there is one.
-func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause {
+func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause { return changesOf(e, held, "") }
+
+// changesOf is Changes for who has the event's text already; "" is nobody.
+func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 	var c changes
 	switch e.Type {
 	case ledger.TaskStarted, ledger.TaskChanged, ledger.TaskCancelled, ledger.TaskClosed:
@@ -26,7 +29,7 @@ func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause {
 	case ledger.Refused:
 		c.refused(e)
 	case ledger.ApprovalRequested:
-		c.requested(e)
+		c.requested(e, text)
 	case ledger.ApprovalApproved:
 		c.mark(e)
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
@@ -36,7 +39,7 @@ func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause {
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
 			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
 	case ledger.Begun:
-		c.begun(e)
+		c.begun(e, text)
 	case ledger.Attempt:
 		c.attempt(e, held)
 	case ledger.Settled:
@@ -93,12 +96,12 @@ func (c *changes) refused(e *ledger.Event) {
 	}
 }
 
-func (c *changes) requested(e *ledger.Event) {
+func (c *changes) requested(e *ledger.Event, text string) {
 	c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State), N: e.Expires})
 	c.put(txn.Record, cellRequest+e.Approval, e.Digest)
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval, N: e.Expires})
 	if e.Attempt == 0 { // a first request parks the intent
-		c.put(txn.Record, cellIntent+e.Intent, eventText(e))
+		c.put(txn.Record, cellIntent+e.Intent, orText(text, e))
 		c.call(e)
 	}
 }
@@ -124,8 +127,8 @@ func (c *changes) mark(e *ledger.Event) {
 	}
 }
 
-func (c *changes) begun(e *ledger.Event) {
-	c.put(txn.Record, cellIntent+e.Intent, eventText(e))
+func (c *changes) begun(e *ledger.Event, text string) {
+	c.put(txn.Record, cellIntent+e.Intent, orText(text, e))
 	if e.Fence > 1 {
 		return
 	}
@@ -236,6 +239,13 @@ func (c *changes) resolved(e, held *ledger.Event) {
 	c.facts(e)
 	c.learn(e)
 	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))
+}
+
+func orText(text string, e *ledger.Event) string {
+	if text == "" {
+		return eventText(e)
+	}
+	return text
 }
 
 func eventText(e *ledger.Event) string {

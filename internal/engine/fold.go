@@ -144,7 +144,7 @@ func FoldLedger(records []txn.Stored) (txn.State, error) {
 		if needsHeld(e.Type) && intents[e.Intent] == nil {
 			return s, fmt.Errorf("record %d: %s of intent %q, which no record begins", r.Seq, e.Type, e.Intent)
 		}
-		s.Replay(Changes(&e, intents[e.Intent]), r.At)
+		s.Replay(changesOf(&e, intents[e.Intent], r.Val), r.At)
 		switch e.Type {
 		case ledger.Begun:
 			intents[e.Intent] = &e
