@@ -308,7 +308,7 @@ func (f *flight) settle(end engine.End) action.Outcome {
 			f.t.advance(x, reply, nil)
 			f.t.engine.keeper.agent(f.t.agent.name)
 			f.t.engine.keeper.task(f.t.agent.name, f.t.local)
-			out := f.run.Outcome(end)
+			out := engine.Written(x)
 			f.end, f.charged = end, out.Cost
 			f.t.noteLoop(&observed{def: f.def, call: *f.call})
 			return out

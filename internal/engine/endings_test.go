@@ -186,9 +186,10 @@ func TestI06_TakeoverReturnsNothing(t *testing.T) {
 		take, next := Takeover(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 		d.must(take)
 		end := d.end(code, "", action.Cost{})
-		d.must(next.Settle(end))
-		assert.Equal(t, action.Interrupted, next.Outcome(end).Code)
-		assert.Equal(t, action.Cost{Tokens: 20, Calls: 1}, next.Outcome(end).Cost, "what was reserved counts as used")
+		settle := next.Settle(end)
+		d.must(settle)
+		assert.Equal(t, action.Interrupted, Written(settle).Code)
+		assert.Equal(t, action.Cost{Tokens: 20, Calls: 1}, Written(settle).Cost, "what was reserved counts as used")
 		assert.True(t, d.look().Account().Reserved().IsZero())
 		assert.Equal(t, action.NotLegal, d.code("charge", `{"order":"A"}`), "the fact is used up")
 		d.ok("confirm", `{"order":"A"}`, `{}`)
@@ -246,7 +247,8 @@ func TestAttempts(t *testing.T) {
 	assert.Equal(t, 2, x.Begun.Attempt)
 	third, _ := x.Attempt(d.look(), end, lease)
 	assert.False(t, d.apply(third).OK, "no call is left")
-	d.must(x.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1})))
+	settle := x.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1}))
+	d.must(settle)
 	acc := d.look().Account()
 	assert.Equal(t, int64(2), acc.Spent.Calls)
 	left, _ := acc.Left(action.Calls)
@@ -255,7 +257,7 @@ func TestAttempts(t *testing.T) {
 	o, ok := Ended(&txn.Space{Cells: d.cold(cellOutcome + x.Begun.Intent)}, x.Begun.Intent)
 	require.True(t, ok)
 	assert.Equal(t, 2, o.Attempts)
-	assert.Equal(t, x.Outcome(d.end(action.OK, `{}`, action.Cost{Calls: 1})), o)
+	assert.Equal(t, Written(settle), o)
 }
 
 func TestAttemptAfterCancelIsRefused(t *testing.T) {

@@ -51,11 +51,15 @@ func (x *Run) Settle(end End) *txn.Txn {
 	return t
 }
 
-// Outcome is what Settle records.
-func (x *Run) Outcome(end End) action.Outcome {
-	e := x.settled(end)
-	o, _ := ReadOutcome(outcomeText(&e, x.Begun.Attempt)) // written by this package
-	return o
+// Written returns the outcome that a transaction of Settle records, as a later reader will read it.
+func Written(settle *txn.Txn) action.Outcome {
+	for i := range settle.Clauses {
+		if c := &settle.Clauses[i]; c.Op == txn.Put && c.Scope == txn.Record && c.Key == cellOutcome+settle.Intent {
+			o, _ := ReadOutcome(c.Val) // written by this package
+			return o
+		}
+	}
+	return action.Outcome{Intent: settle.Intent}
 }
 
 // recorded is the end as it is written down. A worker before, or an attempt before, may have run the call: then nothing is
