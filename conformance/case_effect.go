@@ -263,6 +263,7 @@ func callerGone(t *T) {
 	hold.arrived(t)
 	cancel()
 	t.want("the caller went away", <-out, action.StartedUnknown)
+	hold.open()
 	t.propose(task, "pay", `{"amount":1}`)
 	t.want("the call by its id", t.propose(task, "pay", `{"amount":1}`, "x"), action.StartedUnknown)
 	t.ran("pay, of unknown outcome,", pay, 1)
