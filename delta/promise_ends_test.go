@@ -266,7 +266,7 @@ func TestI12_EndedTasksAndApprovalsStayEnded(t *testing.T) {
 			assert.Error(t, w.task.Cancel(ctx, "cancel"))
 		}
 		assert.Error(t, w.task.SetThreshold(ctx, w.boss, 5, "more"))
-		_, err := w.engine.Start(ctx, delta.Goal{ID: "t", Agent: w.agent})
+		_, err := w.engine.Start(ctx, delta.Goal{ID: w.name, Agent: w.agent})
 		assert.Error(t, err, "an id is not used twice")
 		_ = w.engine.Approve(ctx, id, w.boss, "fine")
 		for _, a := range []string{"act", "risky", "look"} {

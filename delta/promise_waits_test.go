@@ -325,7 +325,7 @@ func TestI18_StoreThatNeverAnswers(t *testing.T) {
 			"approvals": func() error { _, err := w.engine.Approvals(ctx, 9); return err },
 			"approve":   func() error { return w.engine.Approve(ctx, stuck, w.boss, "x") },
 			"cancel":    func() error { return w.task.Cancel(ctx, "x") },
-			"open":      func() error { _, err := w.engine.Open(ctx, "t"); return err },
+			"open":      func() error { _, err := w.engine.Open(ctx, w.name); return err },
 			"start":     func() error { _, err := w.engine.Start(ctx, delta.Goal{Agent: w.agent}); return err },
 		} {
 			started := time.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,6 +84,7 @@ func (s *spy) Close() error { return nil }
 // world is an engine with one agent that holds an action of every kind, whose behaviour a test scripts.
 type world struct {
 	*testing.T
+	name   string // of its task
 	store  *spy
 	shared memory.Store
 	cfg    delta.Config
@@ -95,14 +97,26 @@ type world struct {
 	mu      sync.Mutex
 	behave  func(ctx *delta.Context, in In) mo.Result[Out]
 	before  hooks.Func
-	key     string
 	after   func()       // releases what a scene holds back
 	start   books        // as the scene began
 	effects atomic.Int64 // how often a function started
 }
 
+// worlds finds a world by its task, so that declarations, which take a while, are made once for all of them.
+var (
+	worlds   sync.Map // full task id → *world
+	worldSeq atomic.Int64
+	declared sync.Map // name → delta.Builder[In, Out]
+)
+
+func worldOf(task string) *world {
+	w, _ := worlds.Load(task)
+	return w.(*world)
+}
+
 // run is what every action does.
-func (w *world) run(ctx *delta.Context, in In) mo.Result[Out] {
+func run(ctx *delta.Context, in In) mo.Result[Out] {
+	w := worldOf(ctx.TaskID())
 	w.effects.Add(1)
 	w.mu.Lock()
 	f := w.behave
@@ -121,7 +135,12 @@ func (w *world) does(f func(ctx *delta.Context, in In) mo.Result[Out]) {
 }
 
 func (w *world) define(name string) delta.Builder[In, Out] {
-	return delta.Define(name, w.run).Describe("what " + name + " does").Risk(1).Effect(action.Irreversible).Timeout(time.Minute)
+	b, ok := declared.Load(name)
+	if !ok {
+		b, _ = declared.LoadOrStore(name, delta.Define(name, run).Describe("what "+name+" does").Risk(1).
+			Effect(action.Irreversible).Timeout(time.Minute))
+	}
+	return b.(delta.Builder[In, Out])
 }
 
 func (w *world) keep(b delta.Builder[In, Out]) *delta.Action[In, Out] {
@@ -140,9 +159,10 @@ func (w *world) clerk() *delta.Agent {
 		w.keep(w.define("amend").Effect(action.Compensatable)),
 		w.keep(w.define("retried").Effect(action.Idempotent).Retry(2)),
 		w.keep(w.define("keyed").IdempotencyKey(func(in In) string {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.key
+			if in.N > 0 {
+				return ""
+			}
+			return "key of " + in.ID
 		})),
 		w.keep(w.define("then-act").Needs(act.On("id"))),
 		w.keep(w.define("then-look").Needs(look.On("id"))),
@@ -168,11 +188,13 @@ type change func(*world, *delta.Goal)
 
 // newWorld opens a task. Call it inside a bubble where time matters.
 func newWorld(t *testing.T, changes ...change) *world {
-	w := &world{T: t, shared: memory.New(memory.Config{}), key: "k"}
+	w := &world{T: t, name: fmt.Sprint("t", worldSeq.Add(1)), shared: memory.New(memory.Config{})}
 	w.store = &spy{Store: w.shared}
-	w.cfg = delta.Config{Store: w.store, Authenticator: anybody, Lease: 3 * time.Second, Grace: time.Second, Poll: 100 * time.Millisecond}
+	w.cfg = delta.Config{Store: w.store, Authenticator: anybody, Lease: 3 * time.Second, Grace: time.Second, Poll: time.Second}
 	w.agent = w.clerk()
-	g := delta.Goal{ID: "t", Agent: w.agent, Text: "get it done", Approvers: []string{"*"}, ApprovalTTL: time.Hour}
+	worlds.Store("clerk~"+w.name, w)
+	t.Cleanup(func() { worlds.Delete("clerk~" + w.name) })
+	g := delta.Goal{ID: w.name, Agent: w.agent, Text: "get it done", Approvers: []string{"*"}, ApprovalTTL: time.Hour}
 	for _, c := range changes {
 		c(w, &g)
 	}
@@ -236,7 +258,7 @@ func (w *world) work(e *delta.Engine) (stop func()) {
 func (w *world) events() []ledger.Event {
 	w.Helper()
 	var out []ledger.Event
-	records, err := w.shared.Records(context.Background(), "clerk", "t", 1, 1<<20)
+	records, err := w.shared.Records(context.Background(), "clerk", w.name, 1, 1<<20)
 	require.NoError(w, err)
 	for _, r := range records {
 		e, err := ledger.Decode(r.Val)
