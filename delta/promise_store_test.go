@@ -118,7 +118,7 @@ func failingAt(t *testing.T, plan memorytest.Plan, name string) {
 	routine(w)
 	faulty.Replan(nil)
 	stop := w.work(w.engine)
-	time.Sleep(2 * time.Minute) // leases and approvals run out
+	time.Sleep(5 * time.Minute) // leases and approvals run out, a proposal's last
 	stop()
 	synctest.Wait()
 	w.checkBegun(seen.all)
