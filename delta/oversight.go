@@ -57,7 +57,7 @@ type Approval struct {
 	Task  string // full id
 }
 
-// Approvals returns the pending requests of the registered agents, those that expire first first, at most limit of each
+// Approvals returns the pending requests of the registered agents' running tasks, those that expire first first, at most limit of each
 // agent.
 func (e *Engine) Approvals(ctx context.Context, limit int) ([]Approval, error) {
 	var out []Approval
@@ -67,11 +67,12 @@ func (e *Engine) Approvals(ctx context.Context, limit int) ([]Approval, error) {
 			return nil, fmt.Errorf("list approvals: %w", err)
 		}
 		for _, q := range asks {
-			a, err := e.Approval(ctx, q.Member)
-			if err != nil {
+			a, status, err := e.approval(ctx, q.Member)
+			switch {
+			case errors.Is(err, errReplaced): // since the queue was read
+			case err != nil:
 				return nil, err
-			}
-			if a.State == approval.Pending {
+			case a.State == approval.Pending && status == engine.Running:
 				out = append(out, a)
 			}
 		}
@@ -81,18 +82,27 @@ func (e *Engine) Approvals(ctx context.Context, limit int) ([]Approval, error) {
 
 // Approval returns a request by its id.
 func (e *Engine) Approval(ctx context.Context, id string) (Approval, error) {
+	a, _, err := e.approval(ctx, id)
+	return a, err
+}
+
+// errReplaced says that the call was asked about anew after the request was over.
+var errReplaced = errors.New("another request has taken its place")
+
+// approval also says how the task stands: in one that ended nobody needs to decide.
+func (e *Engine) approval(ctx context.Context, id string) (Approval, engine.Status, error) {
 	t, v, digest, err := e.ask(ctx, id)
 	if err != nil {
-		return Approval{}, err
+		return Approval{}, "", err
 	}
 	state, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
 	if err != nil {
-		return Approval{}, fmt.Errorf("approval %s: %w", id, err)
+		return Approval{}, "", fmt.Errorf("approval %s: %w", id, err)
 	}
 	if q.ID != id {
-		return Approval{}, fmt.Errorf("approval %s: another request, %s, has taken its place", id, q.ID)
+		return Approval{}, "", fmt.Errorf("approval %s: %w: %s", id, errReplaced, q.ID)
 	}
-	return Approval{Request: q, State: state, Task: t.ID()}, nil
+	return Approval{Request: q, State: state, Task: t.ID()}, v.Task.Status, nil
 }
 
 // ask finds the task and the digest that an approval is about.
@@ -121,7 +131,7 @@ func (e *Engine) ask(ctx context.Context, id string) (*Task, *engine.View, strin
 }
 
 // Approve consents to exactly the call that the request shows, once, until it expires. The call runs when it is made
-// again, when somebody waits for it, or in Work.
+// again, when somebody waits for it, or in Work. It is an error where the task has ended: the call would never run.
 func (e *Engine) Approve(ctx context.Context, id string, by Identity, reason string) error {
 	return e.resolve(ctx, id, approval.Approve, by, reason)
 }

@@ -89,6 +89,10 @@ func DecideAsk(v *View, digest string, verb approval.Event, who Who) (*txn.Txn, 
 	if err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
+	if next == approval.Approved && v.Task.Status != Running {
+		f := action.Fail(action.TaskClosed, "the task is %s: the call would never run", v.Task.Status)
+		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
+	}
 	if err := approval.MayDecide(ask, v.Task.Approvers, who.Identity); err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
