@@ -19,6 +19,11 @@ func effectCases() []Case {
 			{"one or two accesses lost", storeFails(false, 2)},
 			{"replies lost", storeFails(true, 2)},
 			{"replies lost for good", storeFails(true, 1<<30)},
+			{"an approved call: down", approvedFails(false, 1<<30)},
+			{"an approved call: an access or two lost", approvedFails(false, 2)},
+			{"an approved call: replies lost", approvedFails(true, 2)},
+			{"an approved call: replies lost for good", approvedFails(true, 1<<30)},
+			{"a worker that runs an approved call: replies lost", workedFails},
 		}},
 		{"C23", "a call that may not be repeated is retried after a lost reply: the effect happens three times", "repeated only with an idempotency key; an unknown outcome blocks the same call until a person resolves it", []Variant{
 			{"retries without a key are refused when declared", retryWithoutKey},
@@ -295,4 +300,58 @@ func auditOperators(t *T) {
 	t.want("the call, approved", t.propose(task, "pay", `{"amount":10}`), action.OK)
 	t.start(Goal{ID: "job"})
 	t.ran("pay", pay, 1)
+}
+
+// approvedFails loses accesses while an approved call is made, then lets it come to an end by whatever way: one approval is
+// one run at most, and the end that is recorded is true.
+func approvedFails(reply bool, length int) func(*T) {
+	return func(t *T) {
+		f := need[Faulty](t)
+		pay := &spy{}
+		task := t.open(Goal{TTL: 100 * longer}, gatedPay(pay))
+		for from := 1; from <= 7; from++ {
+			input, id := fmt.Sprintf(`{"amount":%d}`, from), fmt.Sprint("x", from)
+			before := pay.runs()
+			t.approve(t.asks(task, "pay", input, id))
+			f.FailStore(Fault{From: from, To: from + length - 1, Reply: reply})
+			o := t.propose(task, "pay", input, id)
+			f.FailStore(Fault{})
+			what := fmt.Sprintf("an approved call, accesses from %d lost", from)
+			t.honest(what, o, pay.runs()-before)
+			t.ends(task, what, Call{id, "pay", input}, pay, before)
+		}
+	}
+}
+
+// workedFails is the same with a worker that makes the call.
+func workedFails(t *T) {
+	f, w := need[Faulty](t), need[Worker](t)
+	pay := &spy{}
+	task := t.open(Goal{TTL: 100 * longer}, gatedPay(pay))
+	for from := 1; from <= 7; from++ {
+		input, id := fmt.Sprintf(`{"amount":%d}`, from), fmt.Sprint("x", from)
+		before, sweeps := pay.runs(), 0
+		t.approve(t.asks(task, "pay", input, id))
+		f.FailStore(Fault{From: from, To: from + 1, Reply: true})
+		_ = w.Work(t.Context, func() bool { sweeps++; return sweeps > 10 })
+		f.FailStore(Fault{})
+		t.ends(task, fmt.Sprintf("a worker, replies from %d lost", from), Call{id, "pay", input}, pay, before)
+	}
+}
+
+// ends brings a call to its end, with a worker and time where it hangs between two workers.
+func (t *T) ends(task, what string, c Call, s *spy, before int) {
+	o := t.Propose(t.Context, task, c)
+	if o.Code == action.InFlight || o.Code == action.StoreUnavailable {
+		need[Clocked](t).Advance(longer)
+		sweeps := 0
+		if err := need[Worker](t).Work(t.Context, func() bool { sweeps++; return sweeps > 20 }); err != nil {
+			t.Errorf("%s: work: %v", what, err)
+		}
+		o = t.Propose(t.Context, task, c)
+	}
+	t.honest(what+", in the end", o, s.runs()-before)
+	if info := o.Code.Info(); o.Waits() || o.Err != nil || info.Retryable && info.Executed == action.No {
+		t.Errorf("%s: it never comes to an end: %s %v%s", what, o.Code, orEmpty(o.Err), o.Told)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,8 @@ func waitCases() []Case {
 		{"C17", "pending approvals live in memory: lost on restart, a later click does nothing", "request, decision and continuation are durable; after a restart the call runs once", []Variant{
 			{"restart, approve, a worker runs it", parkedRestart(false)},
 			{"approve, restart, a worker runs it", parkedRestart(true)},
+			{"two workers and the caller at once", parkedRace},
+			{"a click in a task that has ended is answered", clickTooLate},
 		}},
 		{"C18", "expiry is enforced only while pending: an old approval runs late", "checked at consumption and again at the start", []Variant{
 			{"approved in time, proposed too late", approvedThenLate(time.Minute)},
@@ -148,6 +151,50 @@ func parkedRestart(approveFirst bool) func(*T) {
 		t.want("the call by its id", t.propose(task, "pay", `{"amount":10}`, "x"), action.OK)
 		t.ran("pay", pay, 1)
 	}
+}
+
+func parkedRace(t *T) {
+	pay := &spy{}
+	task := t.open(Goal{}, gatedPay(pay))
+	peer, err := need[Peered](t).Peer()
+	if err != nil {
+		t.Fatalf("peer: %v", err)
+	}
+	one, two := need[Worker](t), need[Worker](&T{Subject: peer})
+	for i := range 5 {
+		input, id := fmt.Sprintf(`{"amount":%d}`, i), fmt.Sprint("x", i)
+		t.approve(t.asks(task, "pay", input, id))
+		ended := func() bool { return len(t.recorded(task, Settled)) > i }
+		together(4, func(k int) {
+			switch k {
+			case 0:
+				_ = one.Work(t.Context, ended)
+			case 1:
+				_ = two.Work(t.Context, ended)
+			case 2:
+				t.propose(task, "pay", input, id)
+			default:
+				peer.Propose(t.Context, task, Call{id, "pay", input})
+			}
+		})
+		t.want("the call by its id", t.propose(task, "pay", input, id), action.OK)
+		t.ran("pay, approved that often,", pay, i+1)
+	}
+}
+
+// clickTooLate approves what can never run: the person must hear that.
+func clickTooLate(t *T) {
+	pay := &spy{}
+	task := t.open(Goal{}, gatedPay(pay))
+	id := t.asks(task, "pay", `{"amount":10}`)
+	t.cancel(task)
+	if n := len(t.pending(task)); n != 0 {
+		t.Errorf("a person is still asked about %d calls of a task that was cancelled", n)
+	}
+	if t.decide(id, Approve, boss) == nil {
+		t.Errorf("the approval was taken, and nothing will ever come of it")
+	}
+	t.ran("pay", pay, 0)
 }
 
 func approvedThenLate(after time.Duration) func(*T) {
