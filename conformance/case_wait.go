@@ -290,4 +290,3 @@ func approvedInTime(t *T) {
 	t.want("an approval in time", t.propose(task, "pay", `{"amount":10}`), action.OK)
 	t.ran("pay", pay, 1)
 }
-
