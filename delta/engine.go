@@ -153,9 +153,9 @@ func (e *Engine) Close(ctx context.Context) error {
 		<-done // every call ends: functions that ignore their context are abandoned after the grace period
 	}
 	e.halt(ErrClosed)
-	e.keeper.close()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
 	defer cancel()
+	e.keeper.close(last)
 	err = errors.Join(err, e.hooks.Wait(last))
 	if e.ownsStore {
 		err = errors.Join(err, e.store.Close())

@@ -17,13 +17,17 @@ import (
 type keeper struct {
 	e    *Engine
 	done chan struct{} // closed when the goroutine has ended
+	ctx  context.Context
+	stop context.CancelFunc // gives up what is left
 
 	mu      sync.Mutex
 	agents  map[string]bool
 	tasks   map[book]bool
-	sealed  map[book]mark
+	sealed  map[book]mark // of the goroutine alone, as failed is
+	failed  map[book]bool
 	busy    bool
 	closing bool
+	gone    bool // the goroutine does no more: what is noted now is done by whoever opens the store next
 	idle    *sync.Cond
 	wake    *sync.Cond
 }
@@ -41,7 +45,8 @@ type mark struct {
 const sealedKept = 4096
 
 func startKeeper(e *Engine) *keeper {
-	k := &keeper{e: e, done: make(chan struct{}), agents: map[string]bool{}, tasks: map[book]bool{}, sealed: map[book]mark{}}
+	k := &keeper{e: e, done: make(chan struct{}), agents: map[string]bool{}, tasks: map[book]bool{}, sealed: map[book]mark{}, failed: map[book]bool{}}
+	k.ctx, k.stop = context.WithCancel(context.Background())
 	k.idle, k.wake = sync.NewCond(&k.mu), sync.NewCond(&k.mu)
 	go k.work()
 	return k
@@ -63,8 +68,10 @@ func (k *keeper) task(agent, task string) {
 	k.wake.Signal()
 }
 
-// close does what is noted and ends the goroutine.
-func (k *keeper) close() {
+// close does what is noted, as long as ctx lasts, and ends the goroutine.
+func (k *keeper) close(ctx context.Context) {
+	defer k.stop()
+	defer context.AfterFunc(ctx, k.stop)()
 	k.mu.Lock()
 	k.closing = true
 	k.wake.Signal()
@@ -82,7 +89,7 @@ func (k *keeper) wait(ctx context.Context) error {
 	defer stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.busy || len(k.agents) > 0 || len(k.tasks) > 0 {
+	for !k.gone && (k.busy || len(k.agents) > 0 || len(k.tasks) > 0) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -95,11 +102,18 @@ func (k *keeper) work() {
 	defer close(k.done)
 	for {
 		agents, books, more := k.next()
+		for b := range k.failed { // once more, beside what is new
+			books[b] = more
+		}
+		clear(k.failed)
 		for a := range agents {
 			k.report(k.fold(a), "fold beliefs", book{a, ""})
 		}
-		for b := range books {
-			k.report(k.seal(b), "seal ledger", b)
+		for b, due := range books {
+			if err := k.seal(b); due && err != nil {
+				k.report(err, "seal ledger", b)
+				k.failed[b] = true
+			}
 		}
 		if !more {
 			return
@@ -119,7 +133,7 @@ func (k *keeper) next() (agents map[string]bool, books map[book]bool, more bool)
 	agents, books = k.agents, k.tasks
 	k.agents, k.tasks, k.busy = map[string]bool{}, map[book]bool{}, true
 	if k.closing && len(agents) == 0 && len(books) == 0 {
-		k.busy = false
+		k.busy, k.gone = false, true
 		k.idle.Broadcast()
 		return nil, map[book]bool{}, false
 	}
@@ -140,7 +154,7 @@ func (k *keeper) fold(name string) error {
 	if s == nil {
 		return fmt.Errorf("agent %q is not registered", name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), k.e.cfg.StoreTimeout)
+	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
 	defer cancel()
 	for range rounds {
 		snap, err := k.e.store.Load(ctx, name, "", nil)
@@ -175,7 +189,7 @@ func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
 
 // seal links the records of a book that are not linked yet.
 func (k *keeper) seal(b book) error {
-	ctx, cancel := context.WithTimeout(context.Background(), k.e.cfg.StoreTimeout)
+	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
 	defer cancel()
 	for {
 		m, known := k.sealed[b]

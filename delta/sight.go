@@ -242,7 +242,7 @@ func (e *Engine) apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
 	if err != nil && ctx.Err() == nil {
 		r, err = e.applyAgain(ctx, x)
 	}
-	if err == nil && r.OK {
+	if err != nil || r.OK { // with an error it may have been written all the same
 		e.noteBooks(x)
 	}
 	return r, err
