@@ -41,6 +41,9 @@ func (g *Graph) NewSet() *Set {
 	return s
 }
 
+// Clear makes the set that of a task in which nothing has happened.
+func (s *Set) Clear() { *s = *s.g.NewSet() }
+
 // mark sets the legal bit of an action from its count.
 func (s *Set) mark(i int) {
 	if bit := uint64(1) << (i % 64); s.unmet[i] == 0 {

@@ -69,11 +69,16 @@ func (r *round) overtaken(state approval.State, ask approval.Request) *action.Fa
 // unneeded closes the request under which this very call waits, where nobody needs to be asked any more: else a person
 // would be asked about a call that has run, and a consent would be left over for another.
 func (r *round) unneeded(t txn.Token, has bool) {
-	if !has || !t.Live(r.call.Now) {
+	if !has {
 		return
 	}
 	state, ask, err := readAsk(t)
 	if err != nil || ask.Intent != r.intent() || state.Terminal() {
+		return
+	}
+	if !t.Live(r.call.Now) {
+		r.pin(haveMark(r.digest, t.State), txn.Clause{Op: txn.Time, Min: t.Exp, Max: txn.NoMax})
+		r.end(ledger.ApprovalExpired, ask, "")
 		return
 	}
 	r.pin(liveMark(r.digest, t.State))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,7 +41,42 @@ func approvalsRunWhatTheyShowedOnce(r *rapid.T, n int) {
 		}
 	}
 	s.checkApprovals()
+	s.checkQueues()
 	s.checkFold()
+}
+
+// checkQueues: work finds exactly what there is to do, and nothing for ever that is over.
+func (s *shift) checkQueues() {
+	due := func(queue string) (members []string) {
+		q, err := s.store.Queued(s.r.Context(), s.agent.Name, queue, txn.Queued{}, false, 1000)
+		require.NoError(s, err)
+		for _, m := range q {
+			members = append(members, m.Member)
+		}
+		return members
+	}
+	var pending, ready []string
+	for k, t := range s.load().Task.Tokens {
+		digest, ok := strings.CutPrefix(k, tokenAsk)
+		if !ok {
+			continue
+		}
+		state, q, err := readAsk(t)
+		require.NoError(s, err)
+		require.Equal(s, digest, q.Digest)
+		switch state {
+		case approval.Pending:
+			pending = append(pending, q.ID)
+		case approval.Approved:
+			ready = append(ready, member(q.Task, q.Intent))
+		}
+	}
+	require.ElementsMatch(s, pending, due(QueueAsks), "requests that wait")
+	for _, m := range due(QueueReady) {
+		require.Contains(s, ready, m, "a call that may run")
+		_, intent, _ := strings.Cut(m, "\n")
+		require.Empty(s, s.cold(cellOutcome + intent)[cellOutcome+intent].Val, "and has not ended")
+	}
 }
 
 // giveBack ends a call before it started: its approval is unused again.
@@ -232,8 +268,9 @@ func TestI05_WaiverByTrust(t *testing.T) {
 // Where the threshold moved while a call waited, the call runs without its approval: nothing of it is left to be decided,
 // to be queued or to let another call pass.
 func TestApprovalThatIsNoLongerNeeded(t *testing.T) {
-	for _, approved := range []bool{false, true} {
-		for _, resume := range []bool{false, true} {
+	for i := range 8 {
+		approved, resume, late := i&1 > 0, i&2 > 0, i&4 > 0
+		t.Run(fmt.Sprintf("approved %v, resumed %v, expired %v", approved, resume, late), func(t *testing.T) {
 			d := open(t, plain())
 			call := func() *Call {
 				c := d.call("list", `{}`)
@@ -243,6 +280,9 @@ func TestApprovalThatIsNoLongerNeeded(t *testing.T) {
 			q := d.propose(call()).Ask
 			if approved {
 				require.NoError(t, d.ask(q.Digest, approval.Approve))
+			}
+			if late {
+				d.pass(askTTL)
 			}
 			d.change(func(s *TaskState) { s.Threshold = 5 })
 			c := call()
@@ -263,7 +303,7 @@ func TestApprovalThatIsNoLongerNeeded(t *testing.T) {
 			other.Rule = 4
 			assert.Equal(t, action.ApprovalRequired, d.propose(other).Refusal.Code)
 			(&shift{desk: d}).checkFold()
-		}
+		})
 	}
 }
 

@@ -38,6 +38,7 @@ func foldOfTheLedger(r *rapid.T, n int) {
 		s.step()
 	}
 	s.checkFold()
+	s.checkQueues()
 	s.fold()
 	s.checkBeliefs()
 }

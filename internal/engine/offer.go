@@ -21,6 +21,12 @@ import (
 // establishes again what an earlier call had used up.
 func FactsOf(agent *Agent, snap *txn.Snapshot) *statespace.Set {
 	s := agent.Graph.NewSet()
+	fill(s, snap)
+	return s
+}
+
+func fill(s *statespace.Set, snap *txn.Snapshot) {
+	s.Clear()
 	tokens := snap.Task.Tokens
 	keys := slices.SortedFunc(maps.Keys(tokens), func(a, b string) int {
 		return cmp.Or(cmp.Compare(tokens[a].At, tokens[b].At), cmp.Compare(a, b)) // at one time the listing ("F") comes first
@@ -28,15 +34,23 @@ func FactsOf(agent *Agent, snap *txn.Snapshot) *statespace.Set {
 	for _, k := range keys {
 		noteFact(s, k, tokens[k])
 	}
-	return s
 }
 
-// NoteFacts keeps the set up to date with an accepted transaction, visiting only the dependents of what it touched.
+// NoteFacts keeps the set up to date with an accepted transaction, visiting only the dependents of what it touched. Where
+// listings are concerned it is filled anew: which of a listing and a use of one of its values counts is a matter of their
+// stamps.
 func NoteFacts(s *statespace.Set, snap *txn.Snapshot, cs []txn.Clause) {
 	for i := range cs {
-		if c := &cs[i]; c.Scope == txn.Task && (c.Op == txn.Set || c.Op == txn.Take) {
-			noteFact(s, c.Key, snap.Task.Tokens[c.Key])
+		c := &cs[i]
+		if c.Scope != txn.Task || c.Op != txn.Set && c.Op != txn.Take {
+			continue
 		}
+		used := c.Op == txn.Set && c.To != held || c.Op == txn.Take && c.To == "" // out of a listing, or given back to it
+		if strings.HasPrefix(c.Key, tokenBulk) || used && strings.HasPrefix(c.Key, tokenFact) {
+			fill(s, snap)
+			return
+		}
+		noteFact(s, c.Key, snap.Task.Tokens[c.Key])
 	}
 }
 

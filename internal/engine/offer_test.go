@@ -156,6 +156,32 @@ func TestOfferOfValuesThatNoInputTakes(t *testing.T) {
 	assert.Contains(t, names(d.offer()), "list")
 }
 
+// A value of a listing that was used and given back is held again, and what was used at the very moment of a listing is
+// used; in a set kept up to date as in one built anew.
+func TestSetFollowsListings(t *testing.T) {
+	d := open(t, plain())
+	set := FactsOf(d.agent, d.snap)
+	d.watch(set)
+	check := func(want int) {
+		t.Helper()
+		for _, s := range []*statespace.Set{set, FactsOf(d.agent, d.snap)} {
+			assert.Equal(t, want, s.Allowed("ship", d.now())[0].Count)
+		}
+	}
+	d.ok("list", `{}`, many(MaxFactsForTest, "A"))
+	check(MaxFactsForTest + 1)
+	x := d.begin(d.call("ship", `{"order":"A"}`))
+	check(MaxFactsForTest)
+	d.must(x.Settle(d.end(action.NotStarted, "", action.Cost{})))
+	check(MaxFactsForTest + 1)
+	d.begin(d.call("ship", `{"order":"A"}`))
+	d.ok("list", `{}`, many(MaxFactsForTest, "A"))
+	check(MaxFactsForTest)
+	d.pass(1)
+	d.ok("list", `{}`, many(MaxFactsForTest, "A"))
+	check(MaxFactsForTest + 1)
+}
+
 func TestOfferWithoutAnybodyToAsk(t *testing.T) {
 	s := plain()
 	d := open(t, s)

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -153,9 +154,13 @@ func (s *shift) takeover() {
 	var t *txn.Txn
 	var next *Run
 	l := txn.Lease{Phase: txn.Begin, Fence: x.Fence, Owner: x.Owner}
-	if rapid.IntRange(0, 3).Draw(s.r, "stopped") == 0 && s.agent.Actions[begun.Action].Repeatable() {
+	until := s.look().Covered(&begun)
+	switch repeatable := s.agent.Actions[begun.Action].Repeatable(); {
+	case repeatable && until > 0 && until <= s.now():
+		t = TakeoverLapsed(s.agent, begun, l, s.id("w"), s.now())
+	case repeatable && rapid.IntRange(0, 3).Draw(s.r, "stopped") == 0:
 		t = TakeoverStopped(s.agent, begun, l, s.id("w"), s.now())
-	} else {
+	default:
 		t, next = Takeover(s.agent, begun, l, s.id("w"), lease, s.now())
 	}
 	s.must(t)
@@ -199,17 +204,18 @@ func (s *shift) endParked(q *approval.Request) {
 	s.apply(EndParked(s.look(), parked, action.Fail(action.ApprovalRejected, "no"), s.id("w"), s.now())) // may have ended
 }
 
-// resume runs what was parked, as a worker does that finds it in the queue.
+// resume runs what was parked and approved, as a worker does that finds it in the queue.
 func (s *shift) resume() {
-	if len(s.asks) == 0 {
+	ready, err := s.store.Queued(s.r.Context(), s.agent.Name, QueueReady, txn.Queued{}, true, 9)
+	require.NoError(s, err)
+	if len(ready) == 0 {
 		return
 	}
-	q := rapid.SampledFrom(s.asks).Draw(s.r, "ask")
-	if slices.ContainsFunc(s.running, func(x *Run) bool { return x.Begun.Intent == q.Intent }) {
-		return
-	}
-	c := s.desk.call(q.Action, string(q.Input))
-	c.Intent.ID, c.Resume = q.Intent, true
+	_, intent, _ := strings.Cut(rapid.SampledFrom(ready).Draw(s.r, "ready").Member, "\n")
+	parked, err := Held(&txn.Space{Cells: s.cold(cellIntent + intent)}, intent)
+	require.NoError(s, err)
+	c := s.desk.call(parked.Action, string(parked.Input))
+	c.Intent.ID, c.Resume = intent, true
 	s.took(c, s.propose(c))
 }
 
