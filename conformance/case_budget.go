@@ -18,6 +18,8 @@ func budgetCases() []Case {
 			{"tokens", overspend(Limit{Tokens: UpTo(1000)}, Cost{Tokens: 100}, 10, false)},
 			{"calls, whatever they cost", overspend(Limit{Calls: UpTo(5)}, Cost{}, 5, false)},
 			{"the tightest of several axes", overspend(Limit{Tokens: UpTo(1000), Money: UpTo(1), Calls: UpTo(40)}, Cost{Tokens: 250, Money: 0.01}, 4, false)},
+			{"attempts are calls too", attemptsCount},
+			{"a call that was refused or never started holds nothing", nothingHeld},
 			{"two engines over one store", overspend(Limit{Money: UpTo(1)}, Cost{Money: 0.5}, 2, true)},
 		}},
 		{"C10", "a NaN cost makes every comparison false and all calls pass", "costs are finite and not negative at every edge", []Variant{
@@ -106,6 +108,31 @@ func overspend(l Limit, c Cost, room int, peers bool) func(*T) {
 			t.Errorf("spent and reserved %+v %+v, beyond the limit", a.Spent, a.Reserved)
 		}
 	}
+}
+
+// attemptsCount has 10 calls at once that fail and would be attempted again and again.
+func attemptsCount(t *T) {
+	put := &spy{then: fails("not yet")}
+	task := t.open(Goal{Threshold: 5, Limit: Limit{Calls: UpTo(7)}}, Action{Name: "put", Effect: Idempotent, Retries: 20, Do: put.do})
+	together(10, func(i int) { t.propose(task, "put", fmt.Sprintf(`{"n":%d}`, i)) })
+	if n := put.runs(); n > 7 {
+		t.Errorf("%d attempts ran, the limit is 7 calls", n)
+	}
+}
+
+func nothingHeld(t *T) {
+	pay, f := &spy{}, fails("not today")
+	act := Action{Name: "pay", Schema: payment, Cost: Cost{Tokens: 10}, Do: pay.do}
+	act.Before = func(ctx context.Context) error { _, err := f(ctx, Execution{}); return err }
+	gated := Action{Name: "sign", Schema: payment, Gated: true, Cost: Cost{Tokens: 10}, Do: pay.do}
+	task := t.open(Goal{Limit: Limit{Tokens: UpTo(100)}}, act, gated)
+	t.want("a hook says no", t.propose(task, "pay", `{"amount":1}`), action.HookFailed)
+	t.want("bad input", t.propose(task, "pay", `{}`), action.InputInvalid)
+	t.asks(task, "sign", `{"amount":1}`)
+	if a := t.account(task); a != (Account{}) {
+		t.Errorf("nothing ran, and the budget stands at %+v", a)
+	}
+	t.ran("pay", pay, 0)
 }
 
 // badSpend reports a cost that is none, and then what can be paid and what cannot.

@@ -32,7 +32,8 @@ func cancelCases() []Case {
 			{"an effect that may be repeated", okAfterCancel(Idempotent, action.Interrupted)},
 			{"another engine cancels", okAfterPeerCancel},
 			{"an Ok that comes after the call was given up", okTooLate},
-			{"cancel races the Ok", cancelRace},
+			{"cancel races the Ok", cancelRace(false)},
+			{"another engine's cancel races the Ok", cancelRace(true)},
 			{"cancelled twice", cancelTwice},
 		}},
 	}
@@ -268,26 +269,38 @@ func (t *T) absorbed(task string) {
 	}
 }
 
-func cancelRace(t *T) {
-	t.declare(clerk, Action{Name: "pay", Schema: payment, Effect: Idempotent, Do: answerBody})
-	for range 40 {
-		task := t.start(Goal{})
-		var oks sync.Map
-		together(5, func(i int) {
-			if i == 4 {
-				t.cancel(task)
-				return
+func cancelRace(byPeer bool) func(*T) {
+	return func(t *T) {
+		t.declare(clerk, Action{Name: "pay", Schema: payment, Effect: Idempotent, Do: answerBody})
+		by := t.Subject
+		if byPeer {
+			peer, err := need[Peered](t).Peer()
+			if err != nil {
+				t.Fatalf("peer: %v", err)
 			}
-			if o := t.propose(task, "pay", fmt.Sprintf(`{"amount":%d}`, i)); o.OK() {
-				oks.Store(o.Intent, true)
-			}
-		})
-		for _, r := range t.recorded(task, Settled) {
-			if _, said := oks.Load(r.Intent); said != (r.Code == action.OK) {
-				t.Errorf("the caller heard OK: %v, the ledger says %s", said, r.Code)
-			}
+			by = peer
 		}
-		t.absorbed(task)
+		for range 40 {
+			task := t.start(Goal{})
+			var oks sync.Map
+			together(5, func(i int) {
+				if i == 4 {
+					if err := by.Cancel(t.Context, task, "enough"); err != nil {
+						t.Errorf("cancel: %v", err)
+					}
+					return
+				}
+				if o := t.propose(task, "pay", fmt.Sprintf(`{"amount":%d}`, i)); o.OK() {
+					oks.Store(o.Intent, true)
+				}
+			})
+			for _, r := range t.recorded(task, Settled) {
+				if _, said := oks.Load(r.Intent); said != (r.Code == action.OK) {
+					t.Errorf("the caller heard OK: %v, the ledger says %s", said, r.Code)
+				}
+			}
+			t.absorbed(task)
+		}
 	}
 }
 
