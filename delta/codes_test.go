@@ -98,7 +98,6 @@ type scene struct {
 	event   *ledger.Type
 	charge  action.Charge
 	learns  action.Learns
-	silent  bool // planning itself is refused or impossible: only the call counts
 	checked func(w *world, o action.Outcome)
 }
 

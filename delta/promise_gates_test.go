@@ -294,3 +294,78 @@ func TestI06_OneApprovalOneRunUnderConcurrency(t *testing.T) {
 		assert.Equal(t, 1, w.count(ledger.Begun))
 	})
 }
+
+// A consent that runs out between begin and start covers nothing: the call is given back, and so is the consent.
+func TestI06_ExpiresBeforeTheStart(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, func(w *world, g *delta.Goal) {
+			g.ApprovalTTL = 10 * time.Second
+			w.cfg.Hooks = hooks.Hooks{Before: func(context.Context, action.View) error { time.Sleep(4 * time.Second); return nil }}
+		})
+		o := w.do(call("risky", "a"))
+		time.Sleep(9 * time.Second)
+		require.NoError(t, w.engine.Approve(t.Context(), o.Failure.Approval(), w.boss, "just in time"))
+		assert.Equal(t, action.NotStarted, w.do(call("risky", "a")).Code)
+		assert.Equal(t, action.ApprovalExpired, w.do(call("risky", "a")).Code)
+		assert.Zero(t, w.effects.Load())
+	})
+}
+
+// An approval is of one version of the action: a worker that holds another one leaves the parked call alone.
+func TestI06_AnotherVersionIsNotApproved(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := w.do(call("risky", "a"))
+		require.NoError(t, w.engine.Approve(t.Context(), o.Failure.Approval(), w.boss, "fine"))
+		w.agent = delta.NewAgent("clerk").Grant(w.define("risky").Risk(5).Version("2").MustBuild()).MustBuild()
+		newer := w.other()
+		stop := w.work(newer)
+		time.Sleep(time.Minute)
+		stop()
+		assert.Zero(t, w.effects.Load())
+		there, err := newer.Open(t.Context(), w.task.ID())
+		require.NoError(t, err)
+		assert.Equal(t, action.ApprovalRequired, there.Do(t.Context(), call("risky", "a")).MustGet().Code, "another version is another request")
+		stop = w.work(w.engine)
+		time.Sleep(time.Minute)
+		stop()
+		assert.EqualValues(t, 1, w.effects.Load(), "the worker that holds the version runs it")
+	})
+}
+
+// What a call that never started had taken is given back: the consent and the facts it would have used up.
+func TestI06_NotStartedGivesBack(t *testing.T) {
+	for _, hook := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			fail := atomic.Bool{}
+			w := newWorld(t, func(w *world, g *delta.Goal) {
+				g.Threshold = 5
+				look := w.acts["look"]
+				once := w.keep(w.define("once").Risk(5).Needs(look.On("id").Consumed()).Hooks(hooks.Hooks{Before: func(ctx context.Context, _ action.View) error {
+					if fail.Load() && hook {
+						return errors.New("no")
+					}
+					return nil
+				}}).IdempotencyKey(func(In) string {
+					if fail.Load() && !hook {
+						return ""
+					}
+					return "k"
+				}))
+				w.agent = delta.NewAgent("clerk").Grant(look, once).MustBuild()
+				g.Agent = w.agent
+			})
+			require.True(t, w.do(call("look", "a")).OK())
+			id := w.do(call("once", "a")).Failure.Approval()
+			require.NoError(t, w.engine.Approve(t.Context(), id, w.boss, "fine"))
+			fail.Store(true)
+			assert.Equal(t, map[bool]action.Code{true: action.HookFailed, false: action.NotStarted}[hook], w.do(call("once", "a")).Code)
+			assert.True(t, w.offered("once"))
+			fail.Store(false)
+			assert.Equal(t, action.OK, w.do(call("once", "a")).Code, "the same consent")
+			assert.False(t, w.offered("once"), "used up")
+			assert.Equal(t, action.NotLegal, w.do(call("once", "a")).Code)
+			assert.Equal(t, 1, w.count(ledger.ApprovalRequested))
+		})
+	}
+}

@@ -71,16 +71,20 @@ func TestI18_NothingIsRememberedForEver(t *testing.T) {
 			_, err = e.Open(ctx, task.ID())
 			require.NoError(t, err)
 			task.Do(ctx, Call{Action: "plain", Input: []byte(`{"id":"x"}`)})
+			synctest.Wait() // whoever ran it has landed
+			task.state.mu.Lock()
 			assert.Empty(t, task.running, fmt.Sprint(i))
 			assert.LessOrEqual(t, len(task.offers), offersKept)
+			task.state.mu.Unlock()
 		}
 		time.Sleep(10 * time.Minute)
 		stop()
 		<-stopped
+		require.NoError(t, e.Close(ctx))
 		assert.Empty(t, e.waits)
 		assert.Empty(t, e.tasks, "ended tasks")
 		assert.LessOrEqual(t, len(e.keeper.sealed), sealedKept)
-		require.NoError(t, e.Close(ctx))
+		assert.Empty(t, e.keeper.failed)
 		later, cancel := context.WithTimeout(ctx, time.Hour)
 		defer cancel()
 		e.keeper.task("a", "t")

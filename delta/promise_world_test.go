@@ -31,21 +31,24 @@ type Out struct {
 	Said string `json:"said" jsonschema:"minLength=1"`
 }
 
-// spy is a store under test: it shows each transaction to before, which may refuse to pass it on, and to after.
+// spy is a store under test: it shows each transaction to before, which may refuse to pass it on.
 type spy struct {
 	memory.Store
 	mu     sync.Mutex
 	before func(*txn.Txn) error
-	after  func(*txn.Txn, txn.Reply)
 	down   bool // nothing gets through at all
 }
 
 var errDown = errors.New("the store is down")
 
-func (s *spy) hooks() (before func(*txn.Txn) error, after func(*txn.Txn, txn.Reply), down bool) {
+// now returns what stands at this moment; the store is nil while it is down.
+func (s *spy) now() (memory.Store, func(*txn.Txn) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.before, s.after, s.down
+	if s.down {
+		return nil, nil
+	}
+	return s.Store, s.before
 }
 
 func (s *spy) set(change func(*spy)) {
@@ -55,8 +58,8 @@ func (s *spy) set(change func(*spy)) {
 }
 
 func (s *spy) Apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
-	before, after, down := s.hooks()
-	if down {
+	store, before := s.now()
+	if store == nil {
 		return txn.Reply{}, errDown
 	}
 	if before != nil {
@@ -64,18 +67,31 @@ func (s *spy) Apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
 			return txn.Reply{}, err
 		}
 	}
-	r, err := s.Store.Apply(ctx, x)
-	if after != nil && err == nil {
-		after(x, r)
-	}
-	return r, err
+	return store.Apply(ctx, x)
 }
 
 func (s *spy) Load(ctx context.Context, agent, task string, have *txn.Snapshot) (*txn.Snapshot, error) {
-	if _, _, down := s.hooks(); down {
+	store, _ := s.now()
+	if store == nil {
 		return nil, errDown
 	}
-	return s.Store.Load(ctx, agent, task, have)
+	return store.Load(ctx, agent, task, have)
+}
+
+func (s *spy) Records(ctx context.Context, agent, task string, from int64, limit int) ([]txn.Stored, error) {
+	store, _ := s.now()
+	if store == nil {
+		return nil, errDown
+	}
+	return store.Records(ctx, agent, task, from, limit)
+}
+
+func (s *spy) Queued(ctx context.Context, agent, queue string, after txn.Queued, dueOnly bool, limit int) ([]txn.Queued, error) {
+	store, _ := s.now()
+	if store == nil {
+		return nil, errDown
+	}
+	return store.Queued(ctx, agent, queue, after, dueOnly, limit)
 }
 
 // Close leaves the store open: several engines share it.
