@@ -11,19 +11,24 @@ import (
 // TestTeeth runs the cases against an engine that means well. It has every fault at least once, so every case must fail;
 // where a case stops doing so it has lost its point. C24 needs leases, which such an engine does not have.
 func TestTeeth(t *testing.T) {
-	verdicts := conformance.Check(openNaive, conformance.Cases())
-	failed := conformance.Failed(verdicts)
 	for _, c := range conformance.Cases() {
-		assert.Contains(t, failed, c.ID, "%s: nobody notices", c.Symptom)
+		assert.True(t, noticed(t, openNaive, c.ID), "%s %s: nobody notices", c.ID, c.Symptom)
 	}
+}
+
+// It works a little, and passes a little (C04, answered in reverse): the cases do not fail whatever they meet.
+func TestTeethLetGo(t *testing.T) {
 	passed := 0
-	for _, v := range verdicts {
-		if v.Passed() {
-			passed++
+	for _, c := range conformance.Cases() {
+		if c.ID == "C04" || c.ID == "C18" || c.ID == "C19" {
+			for _, v := range conformance.Check(openNaive, []conformance.Case{{ID: c.ID, Variants: c.Variants[:2]}}) {
+				if v.Passed() {
+					passed++
+				}
+			}
 		}
 	}
-	assert.Positive(t, passed, "an engine that works a little passes a little: the cases do not fail whatever they meet")
-	assert.Less(t, passed, len(verdicts)/4)
+	assert.Equal(t, 2, passed)
 }
 
 // A subject that panics, or cannot even be opened, fails and is no reason to stop.
