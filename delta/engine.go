@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
@@ -31,9 +32,10 @@ type Engine struct {
 
 	mu     sync.Mutex
 	agents map[string]*agentState
-	tasks  map[string]*Task // running tasks opened here, by qualified id
-	waits  map[string]*wait // for the approval of that id
-	wake   chan struct{}    // Work looks at its queues
+	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
+	purge  int                           // the number of them at which those that nobody holds are dropped
+	waits  map[string]*wait              // for the approval of that id
+	wake   chan struct{}                 // Work looks at its queues
 
 	closed    bool
 	draining  chan struct{}  // closed when Close was called
@@ -68,7 +70,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
-		agents: map[string]*agentState{}, tasks: map[string]*Task{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
+		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}),
 	}
 	if e.store == nil {

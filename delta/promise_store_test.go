@@ -82,7 +82,9 @@ func TestI08_NoEffectWithoutRecord(t *testing.T) {
 		for n := 1; n <= 40; n++ {
 			for _, width := range []int{1, 2 + n%2} { // 2: also when it is tried again; 3: and when it is looked up
 				failing := []int{n, n + 1, n + 2}[:width]
-				bubble(t, func(t *testing.T) { failingAt(t, memorytest.FailAt(fault, failing...), fmt.Sprintf("fault %d at %v", fault, failing)) })
+				bubble(t, func(t *testing.T) {
+					failingAt(t, memorytest.FailAt(fault, failing...), fmt.Sprintf("fault %d at %v", fault, failing))
+				})
 			}
 		}
 	}

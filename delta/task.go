@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"weak"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -152,19 +153,33 @@ func (e *Engine) adopt(a *agentState, local string) *Task {
 	id := a.agent.name + idSeparator + local
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t := e.tasks[id]; t != nil && t.state == a {
+	if t := e.tasks[id].Value(); t != nil && t.state == a {
 		return t
 	}
+	e.dropUnheld()
 	t := &Task{engine: e, agent: a.agent, state: a, local: local, space: txn.NewSpace()}
-	e.tasks[id] = t
+	e.tasks[id] = weak.Make(t)
 	return t
+}
+
+// dropUnheld drops the entries of tasks that nobody holds any more, now and then; the caller holds the engine's lock.
+func (e *Engine) dropUnheld() {
+	if len(e.tasks) < e.purge {
+		return
+	}
+	for id, t := range e.tasks {
+		if t.Value() == nil {
+			delete(e.tasks, id)
+		}
+	}
+	e.purge = 2*len(e.tasks) + 64
 }
 
 // forget drops the engine's own reference to a task that ended; handles that callers hold stay usable.
 func (e *Engine) forget(t *Task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.tasks[t.ID()] == t {
+	if e.tasks[t.ID()].Value() == t {
 		delete(e.tasks, t.ID())
 	}
 }
