@@ -164,7 +164,7 @@ func TestI07_TakeoverKeepsWhatAttemptsSpent(t *testing.T) {
 	})
 	t.Run("stopped", func(t *testing.T) {
 		d, x := run(t)
-		d.must(TakeoverStopped(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", d.now()))
+		d.must(TakeoverStopped(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", "its task has ended", d.now()))
 		acc := d.look().Account()
 		assert.Equal(t, int64(40), acc.Spent.Tokens, "more than the five that were reserved")
 		assert.Equal(t, int64(2), acc.Spent.Calls)

@@ -128,6 +128,15 @@ func TestPinsAreRefused(t *testing.T) {
 			d.change(func(s *TaskState) { s.Limit.Calls = action.Max(1) })
 			d.plan()
 		}, list, action.BudgetExhausted, func(d *desk) { d.unplan() }},
+		{"the estimate fits again, the forecast does not", func(d *desk) {
+			for range 5 {
+				d.must(d.begin(list(d)).Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1, Tokens: 100})))
+			}
+			held := d.look().Account().Granted.Tokens + 10
+			d.change(func(s *TaskState) { s.Limit.Tokens = action.Max(held) })
+			d.plannedFor(10)
+		}, list, action.BudgetExhausted, func(d *desk) { d.unplan() }},
+		{"a listing comes that holds what is used up", func(d *desk) { d.ok("list", `{}`, `{"open":["A"]}`); d.pass(1) }, ship, action.OK, bulk},
 		{"the approval is decided", func(d *desk) { d.propose(wipe(d)) }, wipe, action.ApprovalRequired, func(d *desk) {
 			require.NoError(d, d.ask(wipe(d).Intent.Digest, "approve"))
 		}},
@@ -185,20 +194,32 @@ func TestInFlightIsTrueAtItsPlace(t *testing.T) {
 	assert.False(t, d.apply(dec.Txn).OK)
 }
 
+// The approvers are who they are when the answer is written, not when it was looked at.
+func TestAnswersArePinnedToTheApprovers(t *testing.T) {
+	d := open(t, plain())
+	c := d.call("wipe", `{"order":"A"}`)
+	d.propose(c)
+	yes, err := DecideAsk(d.look(), c.Intent.Digest, "approve", d.who())
+	require.NoError(t, err)
+	d.change(func(s *TaskState) { s.Approvers = []string{"somebody-else"} })
+	assert.False(t, d.apply(yes).OK)
+}
+
+const planned = "plan"
+
 // plan reserves a proposal, unplan ends it without a cost.
-func (d *desk) plan() { d.plannedBy(false) }
+func (d *desk) plan() { d.plannedFor(0) }
 
-func (d *desk) unplan() { d.plannedBy(true) }
-
-func (d *desk) plannedBy(end bool) {
-	const intent, owner = "plan", "planner"
-	if end {
-		e, err := Held(&txn.Space{Cells: d.cold(cellIntent + intent)}, intent)
-		require.NoError(d, err)
-		d.must(SettlePlan(e, owner, action.Cost{}, nil, d.now()))
-		return
-	}
+func (d *desk) plannedFor(tokens int64) {
 	c := d.call(PlanAction, "")
-	c.Intent.ID, c.Owner = intent, owner
-	d.must(DecidePlan(d.agent, d.look(), c, action.Cost{}).Txn)
+	c.Intent.ID, c.Owner = planned, planned
+	dec := DecidePlan(d.agent, d.look(), c, action.Cost{Tokens: tokens})
+	require.Nil(d, dec.Refusal)
+	d.must(dec.Txn)
+}
+
+func (d *desk) unplan() {
+	e, err := Held(&txn.Space{Cells: d.cold(cellIntent + planned)}, planned)
+	require.NoError(d, err)
+	d.must(SettlePlan(e, planned, action.Cost{}, nil, d.now()))
 }

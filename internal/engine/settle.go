@@ -194,6 +194,9 @@ func (x *Run) Late(end End, settledAs action.Code, more action.Cost) *txn.Txn {
 	e := x.event(ledger.Late, end.At)
 	e.Code = action.Late
 	e.Failure = action.Fail(action.Late, "the function returned %s after its intent had ended as %s", end.Code, settledAs)
+	if settledAs == action.InFlight {
+		e.Failure = action.Fail(action.Late, "the function returned %s after another worker had taken its intent over", end.Code)
+	}
 	if settledAs != action.StartedUnknown {
 		e.Charged = more
 	}
@@ -288,15 +291,4 @@ func Beyond(cost, charged action.Cost) action.Cost {
 		d = d.With(a, max(d.Amount(a), 0))
 	}
 	return d
-}
-
-// TakeoverStopped ends, under the next fence, an effect that could be repeated but whose task has ended: it was
-// interrupted, and what was reserved counts as used.
-func TakeoverStopped(agent *Agent, begun ledger.Event, lease txn.Lease, owner string, at int64) *txn.Txn {
-	x := &Run{Agent: agent, Begun: begun, Fence: lease.Fence + 1, Owner: owner}
-	t := x.txn(txn.Takeover)
-	e := x.settled(End{Code: action.Interrupted, At: at, Cost: x.used(), Failure: action.Fail(action.Interrupted,
-		"the worker that ran this call disappeared and its task has ended")})
-	write(t, &e, &x.Begun)
-	return t
 }
