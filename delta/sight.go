@@ -2,7 +2,6 @@ package delta
 
 import (
 	"context"
-	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
@@ -260,6 +259,3 @@ func (e *Engine) noteBooks(x *txn.Txn) {
 		}
 	}
 }
-
-// since is how long ago a worker time was.
-func (e *Engine) since(t time.Time) time.Duration { return e.cfg.Now().Sub(t) }

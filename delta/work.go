@@ -138,12 +138,11 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 		if err != nil {
 			return err // not a reason to end what may be repeated
 		}
-		switch until := v.Covered(&begun); {
-		case v.Task.Status != engine.Running:
+		if v.Task.Status != engine.Running {
 			defer e.forget(t)
-			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, e.clock()), nil
-		case until > 0 && v.Snap.Now >= until:
-			x, run = engine.TakeoverLapsed(t.agent.compiled, begun, lease, owner, e.clock()), nil
+		}
+		if why := engine.MayRepeat(&e.rules, t.agent.compiled, v, &begun); why != "" {
+			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, why, e.clock()), nil
 		}
 	}
 	sent := time.Now()
@@ -174,12 +173,6 @@ func (t *Task) repeat(ctx context.Context, begun ledger.Event, run *engine.Run, 
 	defer f.land()
 	f.fly()
 	return nil
-}
-
-// Halted reports whether nothing of the task may start any more.
-func (t *Task) Halted(ctx context.Context) bool {
-	v, err := t.peek(ctx)
-	return err != nil || v.Task.Status != engine.Running
 }
 
 // expireAsk writes down that a request waited too long, and ends the call that waited.

@@ -154,12 +154,13 @@ func (s *shift) takeover() {
 	var t *txn.Txn
 	var next *Run
 	l := txn.Lease{Phase: txn.Begin, Fence: x.Fence, Owner: x.Owner}
-	until := s.look().Covered(&begun)
+	why := MayRepeat(s.rules, s.agent, s.look(), &begun)
+	if why == "" && rapid.IntRange(0, 3).Draw(s.r, "stopped") == 0 {
+		why = "it was stopped"
+	}
 	switch repeatable := s.agent.Actions[begun.Action].Repeatable(); {
-	case repeatable && until > 0 && until <= s.now():
-		t = TakeoverLapsed(s.agent, begun, l, s.id("w"), s.now())
-	case repeatable && rapid.IntRange(0, 3).Draw(s.r, "stopped") == 0:
-		t = TakeoverStopped(s.agent, begun, l, s.id("w"), s.now())
+	case repeatable && why != "":
+		t = TakeoverStopped(s.agent, begun, l, s.id("w"), why, s.now())
 	default:
 		t, next = Takeover(s.agent, begun, l, s.id("w"), lease, s.now())
 	}
