@@ -18,7 +18,6 @@ type AgentBuilder struct {
 	name, role string
 	actions    []Definition
 	granted    []string
-	others     []string
 }
 
 // NewAgent declares an agent without any action.

@@ -55,12 +55,11 @@ type declaration struct {
 	fetches                    bool
 	context                    []string
 
-	in, out       *schema.Schema
-	run           func(*Context, action.Input) returned
-	decodes       func(action.Input) error
-	faults        []error
-	compiled      *engine.Action
-	unlimitedTime bool
+	in, out  *schema.Schema
+	run      func(*Context, action.Input) returned
+	decodes  func(action.Input) error
+	faults   []error
+	compiled *engine.Action
 }
 
 // rule is a per-argument risk: it may raise, never lower.
