@@ -360,11 +360,29 @@ func (f *flight) unwritten(end engine.End, err error) action.Outcome {
 // superseded is an end that comes after another worker has taken over.
 func (f *flight) superseded(end engine.End) action.Outcome {
 	fail := action.Fail(action.Late, "the call ended as %s after another worker had taken it over", end.Code)
-	x := f.run.Late(end, action.StartedUnknown, action.Cost{})
+	as, more := f.meanwhile(end.Cost)
+	x := f.run.Late(end, as, more)
 	if reply, err := f.t.engine.apply(f.ctx, x); err == nil && reply.OK {
 		f.t.advance(x, reply, nil)
 	}
 	return action.Outcome{Intent: f.run.Begun.Intent, Action: f.def.name, Code: action.Late, Failure: fail}
+}
+
+// meanwhile says how the intent ended elsewhere, IN_FLIGHT where it has not, and what this worker's last attempt used that
+// is charged nowhere else: of an effect that was repeated, all of it. Of one that was not, an operator says what it cost.
+func (f *flight) meanwhile(used action.Cost) (action.Code, action.Cost) {
+	own := newSight()
+	if err := f.t.readRecord(f.ctx, f.run.Begun.Intent, own); err != nil || !f.def.compiled.Repeatable() {
+		return action.StartedUnknown, action.Cost{}
+	}
+	o, ended := engine.Ended(&own.record, f.run.Begun.Intent)
+	switch {
+	case !ended:
+		return action.InFlight, used
+	case o.Code == action.Interrupted: // its task had ended: what was reserved counts as used
+		return o.Code, engine.Beyond(used, o.Cost)
+	}
+	return o.Code, used
 }
 
 // beat keeps the lease alive, and notices when the task is cancelled or the lease lost elsewhere.

@@ -350,6 +350,7 @@ func TestI17_TwoWorkersOneLease(t *testing.T) {
 					assert.Equal(t, action.OK, final.Code)
 					assert.Contains(t, string(final.Output), "worker 2")
 					assert.Equal(t, 2, most)
+					assert.EqualValues(t, 2, audit(t, w.task, action.Limit{}).spent.Calls, "both ran, both are charged")
 				} else {
 					assert.Equal(t, action.StartedUnknown, final.Code)
 					assert.Equal(t, 1, most, "never at once")
