@@ -332,7 +332,8 @@ func (f *flight) settlement(end engine.End) *txn.Txn {
 	return x
 }
 
-// reconsider looks at why a settle was refused: the task changed. Where it was cancelled, what succeeded was interrupted.
+// reconsider looks at why a settle was refused: the task changed, or its counters cannot hold what was used. Where it was
+// cancelled, what succeeded was interrupted.
 func (f *flight) reconsider(end engine.End) engine.End {
 	v, err := f.t.peek(context.WithoutCancel(f.ctx))
 	if err != nil {
@@ -340,6 +341,7 @@ func (f *flight) reconsider(end engine.End) engine.End {
 	}
 	f.mu.Lock()
 	f.view = v
+	end.Cost = f.run.Fit(v, end.Cost)
 	f.mu.Unlock()
 	if v.Task.Status == engine.Cancelled && end.Code == action.OK {
 		return f.stopped(errCancelled, end.Cost, "the function returned Ok")

@@ -272,3 +272,22 @@ func TestI07_OverrunBlocks(t *testing.T) {
 	assert.True(t, last.Overrun)
 	audit(t, task, limit)
 }
+
+// What counters cannot hold does not keep an end from being written: the amount is cut, the call is not unknown.
+func TestI07_CountersThatAreFull(t *testing.T) {
+	w := newWorld(t)
+	w.does(func(ctx *delta.Context, in In) mo.Result[Out] {
+		if err := ctx.Spend(action.Cost{Bytes: action.MaxAmount}); err != nil {
+			return mo.Err[Out](err)
+		}
+		return mo.Ok(Out{"x"})
+	})
+	for i := range 3 {
+		o := w.do(call("act", fmt.Sprint(i)))
+		assert.Contains(t, []action.Code{action.OK, action.BudgetExhausted}, o.Code, "%v", o.Failure)
+	}
+	b, err := w.task.Budget(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, action.MaxAmount, b.Spent.Bytes)
+	assert.Zero(t, b.Reserved.Bytes)
+}

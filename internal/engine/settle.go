@@ -284,6 +284,18 @@ func (v *View) PinTask(t *txn.Txn) {
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 }
 
+// Fit cuts the cost of the last attempt to what the counters of the task can still hold: an end is never refused because
+// a function reported an absurd amount.
+func (x *Run) Fit(v *View, cost action.Cost) action.Cost {
+	acc := v.Account()
+	for a := range action.AxisCount {
+		granted := acc.Granted.Amount(a) - x.Begun.Reserved.Amount(a)
+		room := action.MaxAmount - max(granted, acc.Spent.Amount(a)) - x.Spent.Amount(a)
+		cost = cost.With(a, min(cost.Amount(a), max(room, 0)))
+	}
+	return cost
+}
+
 // Beyond is what cost exceeds charged by, axis by axis.
 func Beyond(cost, charged action.Cost) action.Cost {
 	d := minus(cost, charged)
