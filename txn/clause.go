@@ -21,7 +21,7 @@ type Op byte
 // The operations. N, Min and Max are microseconds where they are times.
 const (
 	Expect  Op = 'V' // cell Key has version N; 0 is absent
-	Count   Op = 'C' // counter Key is ≥ Min and, after += N, ≤ Max (and ≥ NoMin in any case)
+	Count   Op = 'C' // counter Key is ≥ Min and, after += N, ≤ Max (and ≥ NoMin in any case). Soft: no condition, and the sum stays within NoMin and NoMax
 	Have    Op = 'H' // token Key is in state From ("": absent or expired); N>0: set at most N ago; N<0: expired or not
 	Take    Op = 'K' // as Have, then state := To, stamp, expiry and value kept; To "" removes it. Soft: skipped where it does not match
 	Time    Op = 'W' // Min ≤ store time ≤ Max

@@ -56,14 +56,14 @@ func (s *State) Space(k Scope) *Space {
 }
 
 // Holds reports whether the clause's condition holds at store time now. Clauses without a condition always hold, and so
-// does a soft Take.
+// do soft ones.
 func (s *State) Holds(c *Clause, now int64) bool {
 	switch c.Op {
 	case Expect:
 		return s.Space(c.Scope).Cells[c.Key].Ver == c.N
 	case Count:
 		v := s.Space(c.Scope).Counters[c.Key]
-		return v >= c.Min && v+c.N <= c.Max && v+c.N >= NoMin
+		return c.Soft || v >= c.Min && v+c.N <= c.Max && v+c.N >= NoMin
 	case Have:
 		return s.matches(c, now)
 	case Take:
@@ -93,7 +93,7 @@ func (s *State) Write(c *Clause, now int64) {
 		sp.Cells[c.Key] = Cell{sp.Cells[c.Key].Ver + 1, c.Val}
 	case Count:
 		if c.N != 0 {
-			sp.Counters[c.Key] += c.N
+			sp.Counters[c.Key] = min(max(sp.Counters[c.Key]+c.N, NoMin), NoMax) // only a soft one can reach beyond
 		}
 	case Set:
 		t := Token{State: c.To, At: now, Val: c.Val}

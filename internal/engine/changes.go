@@ -70,7 +70,9 @@ func (c *changes) charge(granted, spent action.Cost) {
 
 func (c *changes) count(key string, n int64) {
 	if n != 0 {
-		c.add(count(key, n, txn.NoMin, txn.NoMax))
+		k := count(key, n, txn.NoMin, txn.NoMax)
+		k.Soft = true // limits are pinned by who begins; what was used is never refused
+		c.add(k)
 	}
 }
 

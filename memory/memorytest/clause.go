@@ -76,6 +76,9 @@ var clauseRows = []clauseRow{
 	{name: "count beyond 2^53-1", setup: setup(add(txn.NoMax)), do: add(1), counter: txn.NoMax},
 	{name: "count exactly down to 1-2^53", setup: setup(add(txn.NoMin + 1)), do: add(-1), ok: true, counter: txn.NoMin},
 	{name: "count beyond 1-2^53", setup: setup(add(txn.NoMin)), do: add(-1), counter: txn.NoMin},
+	{name: "soft count has no condition", setup: setup(add(9)), do: soft(count(4, 0, 5)), ok: true, counter: 13},
+	{name: "soft count stays within 2^53-1", setup: setup(add(txn.NoMax - 1)), do: soft(add(5)), ok: true, counter: txn.NoMax},
+	{name: "soft count stays within 1-2^53", setup: setup(add(txn.NoMin)), do: soft(add(-1)), ok: true, counter: txn.NoMin},
 	{name: "count keeps all digits", setup: setup(add(9007199254740001)), do: add(-8007199254740000), ok: true, counter: 1000000000000001},
 
 	{name: "set anew", do: set("x", "v", 0), ok: true, token: is("x", "v", 0), anew: true},

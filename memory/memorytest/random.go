@@ -180,6 +180,7 @@ func (d *drive) clause(t *txn.Txn) txn.Clause {
 		}
 	case txn.Count:
 		d.count(&c, d.ref.counts[n])
+		c.Soft = d.chance(4)
 	case txn.Have, txn.Take:
 		c.From, c.To = d.ref.tokens[n].State, states[d.rnd.IntN(3)]
 		if d.chance(4) {

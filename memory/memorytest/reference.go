@@ -255,7 +255,7 @@ func (s *reference) holds(t *txn.Txn, c *txn.Clause, now int64) bool {
 		if s.breaks("count: min after") {
 			low = v+c.N >= c.Min
 		}
-		return low && high && floor
+		return low && high && floor || c.Soft && !s.breaks("count: soft is hard")
 	case txn.Have:
 		return s.matches(n, c, now) || s.breaks("have: ignored")
 	case txn.Take:
@@ -296,6 +296,15 @@ func (s *reference) write(t *txn.Txn, c *txn.Clause, now int64) {
 	case txn.Count:
 		if c.N != 0 && !s.breaks("count: not written") {
 			s.counts[n] += c.N
+			if s.breaks("count: soft runs over") {
+				break
+			}
+			for s.counts[n] > 1<<53-1 {
+				s.counts[n] = 1<<53 - 1
+			}
+			for s.counts[n] < 1-1<<53 {
+				s.counts[n] = 1 - 1<<53
+			}
 		}
 	case txn.Set:
 		k := txn.Token{State: c.To, At: now, Val: c.Val}
