@@ -576,3 +576,97 @@ func TestObserveMode(t *testing.T) {
 		})
 	})
 }
+
+// Two that wait for the same call without an id: each consent runs it once. Whichever wakes first runs the call that was
+// parked; the other one takes over its answer where it was its own, and asks anew otherwise.
+func TestDoWait_TwoOfTheSame(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		wait := func() action.Outcome { return w.task.DoWait(context.Background(), call("risky", "a")).MustGet() }
+		first, second := background(wait), background(wait)
+		given := int64(0)
+		for range 3 {
+			time.Sleep(5 * time.Second)
+			assert.Equal(t, given, w.effects.Load())
+			pending, err := w.engine.Approvals(t.Context(), 9)
+			require.NoError(t, err)
+			for _, a := range pending {
+				require.NoError(t, w.engine.Approve(t.Context(), a.ID, w.boss, "fine"))
+				given++
+			}
+		}
+		assert.True(t, first().OK())
+		assert.True(t, second().OK())
+		assert.Equal(t, given, w.effects.Load())
+		assert.EqualValues(t, w.count(ledger.ApprovalRequested), given)
+	})
+}
+
+// A task cancelled by somebody else between any two steps: nothing begins behind the cancellation, and what had begun ends.
+func TestI18_CancelledAtAnyMoment(t *testing.T) {
+	for n := 1; n <= 16; n++ {
+		bubble(t, func(t *testing.T) {
+			w := newWorld(t)
+			there, err := w.other().Open(t.Context(), w.task.ID())
+			require.NoError(t, err)
+			w.does(func(ctx *delta.Context, _ In) mo.Result[Out] {
+				if ctx.Attempt() == 1 {
+					return mo.Err[Out](errors.New("the first attempt fails"))
+				}
+				return mo.Ok(Out{"ok"})
+			})
+			require.NoError(t, w.engine.Sync(t.Context()))
+			calls := 0
+			w.store.set(func(s *spy) {
+				s.before = func(x *txn.Txn) error {
+					if x.Phase == txn.Plain {
+						return nil
+					}
+					if calls++; calls == n {
+						return there.Cancel(context.Background(), "enough")
+					}
+					return nil
+				}
+			})
+			routine(w)
+			w.store.set(func(s *spy) { s.before = nil })
+			stop := w.work(w.engine)
+			time.Sleep(5 * time.Minute)
+			stop()
+			cancelled, open := false, map[string]bool{}
+			for _, e := range w.events() {
+				switch e.Type {
+				case ledger.TaskCancelled:
+					cancelled = true
+				case ledger.Begun, ledger.Attempt:
+					assert.False(t, cancelled, "%s %s after the cancellation", e.Type, e.Action)
+					open[e.Intent] = true
+				case ledger.Settled:
+					delete(open, e.Intent)
+					if cancelled && e.Action != "delta.plan" {
+						assert.NotEqual(t, action.OK, e.Code, "cancelled at %d: %s", n, e.Action)
+					}
+				}
+			}
+			assert.Empty(t, open)
+			audit(t, w.task, action.Limit{})
+		})
+	}
+}
+
+// A function may make calls of its own: they pass the gates like any other.
+func TestNestedCalls(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *world, g *delta.Goal) { g.Limit.Calls = action.Max(3) })
+		depth := 0
+		w.does(func(ctx *delta.Context, in In) mo.Result[Out] {
+			depth++
+			o := w.task.Do(ctx, call("act", in.ID+"x")).MustGet()
+			return mo.Ok(Out{string(o.Code)})
+		})
+		o := w.do(call("act", "a"))
+		assert.True(t, o.OK())
+		assert.Equal(t, 3, depth)
+		audit(t, w.task, action.Limit{Calls: action.Max(3)})
+	})
+}
