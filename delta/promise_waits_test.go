@@ -282,6 +282,48 @@ func TestI18_WorkFinishesWhatItHasInHand(t *testing.T) {
 	})
 }
 
+// A call that runs for long holds up nothing that is due behind it, and neither does what this worker cannot run.
+func TestI18_WorkIsNotHeldUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.does(func(_ *delta.Context, in In) mo.Result[Out] {
+			if in.ID == "long" {
+				time.Sleep(50 * time.Second)
+			}
+			return mo.Ok(Out{"x"})
+		})
+		park := func(id string) {
+			require.NoError(t, w.engine.Approve(t.Context(), w.do(call("risky", id)).Failure.Approval(), w.boss, "fine"))
+		}
+		park("long")
+		for i := range 70 { // more than a page of another version
+			park(fmt.Sprint("old", i))
+		}
+		stop := w.work(w.engine)
+		time.Sleep(10 * time.Second)
+		assert.EqualValues(t, 71, w.effects.Load())
+		park("late")
+		time.Sleep(10 * time.Second)
+		assert.EqualValues(t, 72, w.effects.Load(), "while the long one runs")
+		time.Sleep(time.Minute)
+		stop()
+
+		for i := range 70 {
+			park(fmt.Sprint("older", i))
+		}
+		w.agent = delta.NewAgent("clerk").Grant(w.define("risky").Risk(5).Version("2").MustBuild()).MustBuild()
+		newer := w.other()
+		there, err := newer.Open(t.Context(), w.task.ID())
+		require.NoError(t, err)
+		o := there.Do(t.Context(), call("risky", "new")).MustGet()
+		require.NoError(t, newer.Approve(t.Context(), o.Failure.Approval(), w.as(newer), "fine"))
+		stop = w.work(newer)
+		time.Sleep(10 * time.Second)
+		stop()
+		assert.EqualValues(t, 73, w.effects.Load(), "behind a page of calls that only another worker can run")
+	})
+}
+
 // hanging is a store that never answers.
 type hanging struct{ memory.Store }
 

@@ -29,8 +29,10 @@ func (e *Engine) Work(ctx context.Context) error {
 	defer context.AfterFunc(e.stop, func() { cancel(context.Cause(e.stop)) })()
 	poll := time.NewTicker(e.cfg.Poll)
 	defer poll.Stop()
+	w := &shift{e: e, slots: make(chan struct{}, e.cfg.Workers), hand: map[string]bool{}}
+	defer w.all.Wait()
 	for {
-		e.sweep(ctx)
+		w.sweep(ctx)
 		select {
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), ErrClosed) {
@@ -45,11 +47,20 @@ func (e *Engine) Work(ctx context.Context) error {
 	}
 }
 
-// sweep does what is due now, at most Workers things at a time.
-func (e *Engine) sweep(ctx context.Context) {
-	slots := make(chan struct{}, e.cfg.Workers)
-	var all sync.WaitGroup
-	defer all.Wait()
+// shift is what one Work has in hand: at most Workers things at a time, none of them twice. A long call keeps its place and
+// holds up nothing else.
+type shift struct {
+	e     *Engine
+	slots chan struct{}
+	all   sync.WaitGroup
+
+	mu   sync.Mutex
+	hand map[string]bool
+}
+
+// sweep takes in hand what is due now.
+func (w *shift) sweep(ctx context.Context) {
+	e := w.e
 	for _, s := range e.known() {
 		for _, duty := range []struct {
 			queue string
@@ -60,25 +71,65 @@ func (e *Engine) sweep(ctx context.Context) {
 			{engine.QueueAsks, e.expireAsk},
 			{engine.QueueTasks, e.endTask},
 		} {
-			due, err := e.store.Queued(ctx, s.agent.name, duty.queue, txn.Queued{}, true, workPage)
-			if err != nil {
+			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)
-				continue
-			}
-			for _, q := range due {
-				slots <- struct{}{}
-				if e.winding(ctx) {
-					return
-				}
-				all.Go(func() {
-					defer func() { <-slots }()
-					if err := duty.do(context.WithoutCancel(ctx), s, q.Member); err != nil && ctx.Err() == nil {
-						e.cfg.Log.Warn("work failed; it is tried again", "queue", duty.queue, "agent", s.agent.name, "member", q.Member, "error", err)
-					}
-				})
 			}
 		}
 	}
+}
+
+// serve goes through all of a queue that is due: what this worker cannot do must not keep it from what is behind.
+func (w *shift) serve(ctx context.Context, s *agentState, queue string, do func(context.Context, *agentState, string) error) error {
+	for after := (txn.Queued{}); ; {
+		due, err := w.e.store.Queued(ctx, s.agent.name, queue, after, true, workPage)
+		if err != nil {
+			return err
+		}
+		for _, q := range due {
+			if !w.take(ctx, s, queue, q.Member, do) {
+				return nil
+			}
+			after = q
+		}
+		if len(due) < workPage {
+			return nil
+		}
+	}
+}
+
+// take does one thing beside the others, once there is room; false where nothing more is to be taken in hand.
+func (w *shift) take(ctx context.Context, s *agentState, queue, member string, do func(context.Context, *agentState, string) error) bool {
+	key := s.agent.name + "\n" + queue + "\n" + member
+	w.mu.Lock()
+	has := w.hand[key]
+	w.mu.Unlock()
+	if has {
+		return true
+	}
+	select {
+	case w.slots <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	case <-w.e.draining:
+		return false
+	}
+	if w.e.winding(ctx) {
+		<-w.slots
+		return false
+	}
+	w.mu.Lock()
+	w.hand[key] = true
+	w.mu.Unlock()
+	w.all.Go(func() {
+		if err := do(context.WithoutCancel(ctx), s, member); err != nil && ctx.Err() == nil {
+			w.e.cfg.Log.Warn("work failed; it is tried again", "queue", queue, "agent", s.agent.name, "member", member, "error", err)
+		}
+		w.mu.Lock()
+		delete(w.hand, key)
+		w.mu.Unlock()
+		<-w.slots
+	})
+	return true
 }
 
 // winding reports whether nothing more is to be taken in hand. What is in hand is finished: a worker that is told to go
