@@ -159,10 +159,15 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 		if err != nil {
 			return err
 		}
-		if _, q, err := engine.ReadAsk(v, digest, v.Snap.Now); err == nil && q.ID != id {
+		_, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
+		if err == nil && q.ID != id {
 			return fmt.Errorf("approval %s: another request, %s, has taken its place", id, q.ID)
 		}
-		x, err := engine.DecideAsk(v, digest, verb, e.who(by.name, reason))
+		parked, err := t.parked(ctx, q.Intent)
+		if err != nil {
+			return failedStore(err)
+		}
+		x, err := engine.DecideAsk(v, digest, verb, parked, e.who(by.name, reason))
 		if err != nil {
 			return err
 		}
@@ -172,9 +177,6 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 		}
 		if reply.OK {
 			t.advance(x, reply, nil)
-			if verb != approval.Approve {
-				e.endParked(ctx, t, v, digest, verb, reason)
-			}
 			e.decided(id)
 			return nil
 		}
@@ -182,28 +184,17 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 	return action.Fail(action.Stale, "approval %s changed %d times while this was decided; try again", id, rounds)
 }
 
-// endParked ends the call that waited for an approval that will not come. Where that fails, Work does it later.
-func (e *Engine) endParked(ctx context.Context, t *Task, v *engine.View, digest string, verb approval.Event, reason string) {
-	_, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
-	if err != nil {
-		return
-	}
+// parked returns the event under which an intent waits for a person, nil where it does not wait.
+func (t *Task) parked(ctx context.Context, intent string) (*ledger.Event, error) {
 	own := newSight()
-	if t.readRecord(ctx, q.Intent, own) != nil {
-		return
+	if err := t.readRecord(ctx, intent, own); err != nil {
+		return nil, err
 	}
-	parked, err := engine.Held(&own.record, q.Intent)
-	if err != nil {
-		return
+	if own.leases[intent].Phase != txn.Park {
+		return nil, nil
 	}
-	f := action.Fail(action.ApprovalRejected, "a person rejected this call; do not ask again")
-	if verb == approval.Revoke {
-		f = action.Fail(action.ApprovalRejected, "a person took the approval of this call back")
-	}
-	x := engine.EndParked(v, parked, f.With(action.DetailApproval, q.ID).With(action.DetailReason, reason), e.newOwner(), e.clock())
-	if reply, err := e.apply(ctx, x); err == nil && reply.OK {
-		t.advance(x, reply, nil)
-	}
+	e, err := engine.Held(&own.record, intent)
+	return &e, err
 }
 
 // decided wakes who waits for the approval, and Work.

@@ -338,7 +338,7 @@ func (t *Task) SetThreshold(ctx context.Context, by Identity, threshold float64,
 }
 
 func (e *Engine) who(identity, reason string) engine.Who {
-	return engine.Who{Identity: identity, Reason: reason, At: e.clock(), Owner: e.owner}
+	return engine.Who{Identity: identity, Reason: reason, At: e.clock(), Owner: e.newOwner()}
 }
 
 // change applies an operator's transaction, computed on a fresh view, and again when it lost a race.

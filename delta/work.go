@@ -232,21 +232,17 @@ func (e *Engine) expireAsk(ctx context.Context, s *agentState, id string) error 
 	if err != nil {
 		return err
 	}
-	own := newSight()
 	t, err := e.Open(ctx, a.Task)
 	if err != nil {
 		return err
 	}
-	if err := t.readRecord(ctx, a.Intent, own); err != nil {
-		return err
-	}
-	parked, err := engine.Held(&own.record, a.Intent)
+	parked, err := t.parked(ctx, a.Intent)
 	if err != nil {
 		return err
 	}
 	defer e.decided(id)
 	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
-		return engine.ExpireAsk(v, a.Digest, parked, own.leases[a.Intent].Phase == txn.Settle, e.newOwner(), e.clock()), nil
+		return engine.ExpireAsk(v, a.Digest, parked, e.who("", "")), nil
 	})
 }
 

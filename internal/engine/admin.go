@@ -79,7 +79,8 @@ func ReadAsk(v *View, digest string, now int64) (approval.State, approval.Reques
 }
 
 // DecideAsk moves an approval. Approve consents; Reject and Revoke also end the call that waits, if it does.
-func DecideAsk(v *View, digest string, verb approval.Event, who Who) (*txn.Txn, error) {
+// parked is the event under which the call waits, nil where it does not wait any more.
+func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event, who Who) (*txn.Txn, error) {
 	token := v.Snap.Task.Tokens[tokenAsk+digest]
 	state, ask, err := ReadAsk(v, digest, v.Snap.Now)
 	if err != nil {
@@ -108,23 +109,29 @@ func DecideAsk(v *View, digest string, verb approval.Event, who Who) (*txn.Txn, 
 		e.State = jsonText(decided)
 	}
 	write(t, &e, nil)
+	if next != approval.Approved && parked != nil {
+		f := action.Fail(action.ApprovalRejected, "a person rejected this call; do not ask again")
+		if next == approval.Revoked {
+			f = action.Fail(action.ApprovalRejected, "a person took the approval of this call back")
+		}
+		v.endParked(t, parked, f.With(action.DetailReason, who.Reason).With(action.DetailApproval, q.ID), who)
+	}
 	return t, nil
+}
+
+// endParked makes a transaction end the intent that waits as well.
+func (v *View) endParked(t *txn.Txn, parked *ledger.Event, f *action.Failure, who Who) {
+	t.Phase, t.Intent, t.Fence, t.Owner = txn.Refuse, parked.Intent, 1, who.Owner
+	e := v.event(ledger.Refused, who.At)
+	e.Intent, e.Call, e.Action, e.Version, e.Digest = parked.Intent, parked.Call, parked.Action, parked.Version, parked.Digest
+	e.Code, e.Failure, e.Approval, e.Returned = f.Code, f, f.Approval(), true
+	write(t, &e, nil)
 }
 
 var eventOf = map[approval.State]ledger.Type{
 	approval.Approved: ledger.ApprovalApproved,
 	approval.Rejected: ledger.ApprovalRejected,
 	approval.Revoked:  ledger.ApprovalRevoked,
-}
-
-// EndParked ends a parked intent whose approval was rejected, revoked or expired.
-func EndParked(v *View, begun ledger.Event, f *action.Failure, owner string, at int64) *txn.Txn {
-	t := &txn.Txn{Agent: begun.Agent, Task: begun.Task, Phase: txn.Refuse, Intent: begun.Intent, Fence: 1, Owner: owner}
-	e := v.event(ledger.Refused, at)
-	e.Intent, e.Call, e.Action, e.Version, e.Digest = begun.Intent, begun.Call, begun.Action, begun.Version, begun.Digest
-	e.Code, e.Failure, e.Approval, e.Returned = f.Code, f, begun.Approval, true
-	write(t, &e, nil)
-	return t
 }
 
 // Resolve writes an operator's word on an intent of unknown outcome.
@@ -158,29 +165,23 @@ func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cos
 }
 
 // ExpireAsk writes down that a request, or an approval that nobody used, waited too long, and ends the call that waited.
-// Nil where it is no longer so.
-func ExpireAsk(v *View, digest string, parked ledger.Event, ended bool, owner string, at int64) *txn.Txn {
+// Nil where it is no longer so; parked is as in DecideAsk.
+func ExpireAsk(v *View, digest string, parked *ledger.Event, who Who) *txn.Txn {
 	token := v.Snap.Task.Tokens[tokenAsk+digest]
 	was, _, _, err := approval.ParseMark(token.State)
 	state, q, readErr := ReadAsk(v, digest, v.Snap.Now)
 	if err != nil || readErr != nil || state != approval.Expired || was == approval.Expired {
 		return nil
 	}
-	f := action.Fail(action.ApprovalExpired, "the approval was not given, or not used, in time; propose the call again to ask again")
-	t := &txn.Txn{Agent: q.Agent, Task: q.Task, Phase: txn.Refuse, Intent: q.Intent, Fence: 1, Owner: owner}
-	if ended {
-		t.Phase, t.Intent = txn.Plain, ""
-	}
+	t := &txn.Txn{Agent: q.Agent, Task: q.Task, Phase: txn.Plain}
 	t.Add(haveMark(digest, token.State), txn.Clause{Op: txn.Time, Min: token.Exp, Max: txn.NoMax})
-	e := v.event(ledger.ApprovalExpired, at)
+	e := v.event(ledger.ApprovalExpired, who.At)
 	e.Intent, e.Action, e.Digest, e.Approval = q.Intent, q.Action, digest, q.ID
 	e.ApprovalFrom, e.ApprovalState = token.State, approval.Mark(approval.Expired, q.ID, "")
 	write(t, &e, nil)
-	if t.Phase == txn.Refuse {
-		r := v.event(ledger.Refused, at)
-		r.Intent, r.Call, r.Action, r.Version, r.Digest = q.Intent, parked.Call, q.Action, q.Version, digest
-		r.Code, r.Failure, r.Approval, r.Returned = f.Code, f.With(action.DetailApproval, q.ID), q.ID, true
-		write(t, &r, nil)
+	if parked != nil {
+		f := action.Fail(action.ApprovalExpired, "the approval was not given, or not used, in time; propose the call again to ask again")
+		v.endParked(t, parked, f.With(action.DetailApproval, q.ID), who)
 	}
 	return t
 }

@@ -170,7 +170,7 @@ func TestWhoMayDecide(t *testing.T) {
 		for _, verb := range []approval.Event{approval.Approve, approval.Reject, approval.Revoke} {
 			who := d.who()
 			who.Identity = c.identity
-			_, err := DecideAsk(d.look(), call.Intent.Digest, verb, who)
+			_, err := DecideAsk(d.look(), call.Intent.Digest, verb, nil, who)
 			assert.ErrorIs(t, err, c.want, "%s by %q", verb, c.identity)
 		}
 	}
@@ -181,9 +181,9 @@ func TestOneAnswerCounts(t *testing.T) {
 	d := open(t, plain())
 	c := d.call("wipe", `{"order":"A"}`)
 	d.propose(c)
-	yes, err := DecideAsk(d.look(), c.Intent.Digest, approval.Approve, d.who())
+	yes, err := DecideAsk(d.look(), c.Intent.Digest, approval.Approve, nil, d.who())
 	require.NoError(t, err)
-	no, err := DecideAsk(d.look(), c.Intent.Digest, approval.Reject, d.who())
+	no, err := DecideAsk(d.look(), c.Intent.Digest, approval.Reject, nil, d.who())
 	require.NoError(t, err)
 	d.must(no)
 	assert.False(t, d.apply(yes).OK)
@@ -198,7 +198,7 @@ func TestRejectionStays(t *testing.T) {
 	c.Intent.CallID = "c1"
 	q := d.propose(c).Ask
 	require.NoError(t, d.ask(c.Intent.Digest, approval.Reject))
-	(&shift{desk: d}).endParked(q)
+	require.Nil(t, d.waits(q.Intent), "the rejection ended it")
 	for range 3 {
 		d.pass(2 * askTTL)
 		dec := d.propose(d.call("wipe", `{"order":"A"}`))

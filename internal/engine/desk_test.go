@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -287,16 +288,30 @@ func document(t require.TestingT, text string) action.Document {
 }
 
 func (d *desk) who() Who {
-	return Who{Identity: person, Reason: "because \xff", At: d.now(), Owner: "op"}
+	return Who{Identity: person, Reason: "because \xff", At: d.now(), Owner: "op" + strconv.FormatInt(d.now(), 10)}
 }
 
 // ask decides an approval of the digest.
 func (d *desk) ask(digest string, verb approval.Event) error {
-	t, err := DecideAsk(d.look(), digest, verb, d.who())
+	var parked *ledger.Event
+	if _, q, err := ReadAsk(d.look(), digest, d.now()); err == nil {
+		parked = d.waits(q.Intent)
+	}
+	t, err := DecideAsk(d.look(), digest, verb, parked, d.who())
 	if err == nil {
 		d.must(t)
 	}
 	return err
+}
+
+// waits returns the event under which an intent is parked, nil where it is not.
+func (d *desk) waits(intent string) *ledger.Event {
+	held, err := Held(&txn.Space{Cells: d.cold(cellIntent + intent)}, intent)
+	require.NoError(d, err)
+	if _, ended := d.cold(cellOutcome + intent)[cellOutcome+intent]; ended || held.Type != ledger.ApprovalRequested {
+		return nil
+	}
+	return &held
 }
 
 func (d *desk) fold() {

@@ -173,6 +173,9 @@ func TestPinsAreRefused(t *testing.T) {
 			c.meanwhile(d)
 			r := d.apply(dec.Txn)
 			assert.False(t, r.OK, "accepted: %+v", dec.Txn.Clauses)
+			if r.Failed < 0 && r.Fresh.Leases[dec.Txn.Intent].Phase == txn.Settle {
+				return // what happened ended the very intent: its lease says no before any pin does
+			}
 			assert.GreaterOrEqual(t, r.Failed, 0, "refused by a pin")
 		})
 	}
@@ -199,7 +202,7 @@ func TestAnswersArePinnedToTheApprovers(t *testing.T) {
 	d := open(t, plain())
 	c := d.call("wipe", `{"order":"A"}`)
 	d.propose(c)
-	yes, err := DecideAsk(d.look(), c.Intent.Digest, "approve", d.who())
+	yes, err := DecideAsk(d.look(), c.Intent.Digest, "approve", nil, d.who())
 	require.NoError(t, err)
 	d.change(func(s *TaskState) { s.Approvers = []string{"somebody-else"} })
 	assert.False(t, d.apply(yes).OK)

@@ -194,15 +194,7 @@ func (s *shift) answer() {
 	}
 	q := rapid.SampledFrom(s.asks).Draw(s.r, "ask")
 	verb := rapid.SampledFrom([]approval.Event{approval.Approve, approval.Approve, approval.Approve, approval.Reject, approval.Revoke}).Draw(s.r, "verb")
-	if s.ask(q.Digest, verb) == nil && verb != approval.Approve {
-		s.endParked(q)
-	}
-}
-
-func (s *shift) endParked(q *approval.Request) {
-	parked, err := Held(&txn.Space{Cells: s.cold(cellIntent + q.Intent)}, q.Intent)
-	require.NoError(s, err)
-	s.apply(EndParked(s.look(), parked, action.Fail(action.ApprovalRejected, "no"), s.id("w"), s.now())) // may have ended
+	_ = s.ask(q.Digest, verb) // may be over
 }
 
 // resume runs what was parked and approved, as a worker does that finds it in the queue.
@@ -226,11 +218,7 @@ func (s *shift) expire() {
 	}
 	q := rapid.SampledFrom(s.asks).Draw(s.r, "ask")
 	s.pass(rapid.SampledFrom([]int64{askTTL / 2, askTTL}).Draw(s.r, "wait"))
-	parked, err := Held(&txn.Space{Cells: s.cold(cellIntent + q.Intent)}, q.Intent)
-	require.NoError(s, err)
-	_, ended := s.cold(cellOutcome + q.Intent)[cellOutcome+q.Intent]
-	begun := parked.Type != ledger.ApprovalRequested
-	if t := ExpireAsk(s.look(), q.Digest, parked, ended || begun, s.id("w"), s.now()); t != nil {
+	if t := ExpireAsk(s.look(), q.Digest, s.waits(q.Intent), s.who()); t != nil {
 		s.apply(t) // may be about a later request of the same call
 	}
 }
