@@ -51,7 +51,15 @@ func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](err)
 	}
 	defer t.engine.inside.Done()
-	return mo.Ok(t.do(ctx, t.observe(c)))
+	return decided(ctx, t.do(ctx, t.observe(c)))
+}
+
+// decided tells a store that cannot be reached from a caller who stopped waiting for it: then nothing was decided.
+func decided(ctx context.Context, o action.Outcome) mo.Result[action.Outcome] {
+	if o.Code == action.StoreUnavailable && ctx.Err() != nil {
+		return mo.Err[action.Outcome](context.Cause(ctx))
+	}
+	return mo.Ok(o)
 }
 
 // DoWait is Do that waits for a person where one is asked, until the request expires or ctx ends. When ctx ends first the
@@ -81,7 +89,7 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 			parked = out.Intent
 		}
 	}
-	return mo.Ok(out)
+	return decided(ctx, out)
 }
 
 // resume makes a call again whose approval was decided. A parked intent runs once, whoever resumes it: where another was

@@ -39,6 +39,7 @@ type Engine struct {
 
 	closed    bool
 	draining  chan struct{}  // closed when Close was called
+	gone      chan struct{}  // closed when Close is through
 	inside    sync.WaitGroup // calls and loops under way
 	stop      context.Context
 	halt      context.CancelCauseFunc
@@ -71,7 +72,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
 		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
-		draining: make(chan struct{}),
+		draining: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if e.store == nil {
 		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
@@ -139,11 +140,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		return nil
+		select {
+		case <-e.gone:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	e.closed = true
 	close(e.draining)
 	e.mu.Unlock()
+	defer close(e.gone)
 	done := make(chan struct{})
 	go func() { e.inside.Wait(); close(done) }()
 	var err error

@@ -214,33 +214,59 @@ func (f *flight) notStarted(why string) engine.End {
 func (f *flight) now() int64 { return f.t.engine.clock() }
 
 // attempts runs the function, and again where that is declared and the effect may be repeated. Each further attempt is
-// written before it starts. An error means that it is not known what was written: nothing may be settled on a guess.
+// written before it starts. The error says that an end must not be written, because nobody knows what is.
 func (f *flight) attempts() (engine.End, error) {
 	for n := 1; ; n++ {
 		end := f.attempt(n)
 		if n > f.def.retries || !f.mayRetry(end) || f.lapsed() {
 			return end, nil
 		}
+		if written, err := f.writeAttempt(end); err != nil || !written {
+			return end, err
+		}
+	}
+}
+
+// writeAttempt writes the next attempt; false where there must be none: the task was cancelled, its budget is used up, or
+// another worker took over. A task that merely changed is looked at again.
+func (f *flight) writeAttempt(end engine.End) (bool, error) {
+	for range rounds {
 		f.mu.Lock()
 		x, e := f.run.Attempt(f.view, end, f.t.engine.cfg.Lease.Microseconds())
 		f.mu.Unlock()
 		sent := time.Now()
 		reply, err := f.t.engine.apply(f.ctx, x)
-		switch {
-		case err != nil:
-			if written, lost := f.wrote(e); lost != nil || !written {
-				return end, lost
+		if err != nil {
+			written, lost := f.wrote(e)
+			if lost != nil || !written {
+				return false, lost
 			}
-		case !reply.OK: // cancelled, out of budget or superseded: this attempt was the last
-			return end, nil
-		default:
+		} else if reply.OK {
 			f.t.advance(x, reply, nil)
+		} else if reply.Failed < 0 || !f.runsOn() {
+			return false, nil
+		} else {
+			continue
 		}
 		f.mu.Lock()
 		f.run.Attempted(e, end.Cost)
 		f.until = sent.Add(f.t.engine.cfg.Lease)
 		f.mu.Unlock()
+		return true, nil
 	}
+	return false, nil
+}
+
+// runsOn takes over a changed task and reports whether it still runs.
+func (f *flight) runsOn() bool {
+	v, err := f.t.peek(context.WithoutCancel(f.ctx))
+	if err != nil {
+		return false
+	}
+	f.mu.Lock()
+	f.view = v
+	f.mu.Unlock()
+	return v.Task.Status == engine.Running
 }
 
 // wrote looks up whether an attempt was written whose writing got no answer: then its reservation is held.

@@ -196,6 +196,10 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, why, e.clock()), nil
 		}
 	}
+	o := t.observe(Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
+	if run != nil && o.call.Intent.Digest != begun.Digest {
+		return fmt.Errorf("intent %s: action %q is not held here in the form that began", begun.Intent, begun.Action)
+	}
 	sent := time.Now()
 	reply, err := e.apply(ctx, x)
 	if err != nil || !reply.OK {
@@ -205,22 +209,18 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if run == nil {
 		return nil
 	}
-	return t.repeat(ctx, begun, run, reply, sent)
+	return t.repeat(ctx, o, run, reply, sent)
 }
 
 // repeat runs an effect that may be repeated once more, under the lease just taken.
-func (t *Task) repeat(ctx context.Context, begun ledger.Event, run *engine.Run, reply txn.Reply, sent time.Time) error {
+func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, reply txn.Reply, sent time.Time) error {
 	view, err := t.peek(ctx)
 	if err != nil {
 		return err
 	}
-	o := t.observe(Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
-	if o.def == nil || o.call.Edge != nil {
-		return fmt.Errorf("intent %s: action %q is not held here in the version that began", begun.Intent, begun.Action)
-	}
 	run.Input = o.call.Intent.Input.Tree()
 	f := t.flight(ctx, o, *run, view, reply, sent)
-	f.expires = view.Covered(&begun)
+	f.expires = view.Covered(&run.Begun)
 	defer f.land()
 	f.fly()
 	return nil
