@@ -98,7 +98,7 @@ func TestFailureTravels(t *testing.T) {
 	require.ErrorIs(t, err, cause)
 	require.ErrorIs(t, err, &action.Failure{Code: action.Denied})
 	require.NotErrorIs(t, err, &action.Failure{Code: action.NotLegal})
-	require.Equal(t, `DENIED: agent "x" may not; reason: because; rule: grant`, f.Explain())
+	require.Equal(t, `DENIED: agent "x" may not (because); rule: grant; cause: pool exhausted`, f.Explain())
 	seen := f.ForPlanner()
 	require.Equal(t, map[string]string{action.DetailReason: "because"}, seen.Details, "a rule is not a planner's business")
 	require.NotErrorIs(t, seen, cause)

@@ -62,12 +62,16 @@ func (f *Failure) Because(err error) *Failure {
 	return &c
 }
 
-// Error names the code and the reason.
+// Error names the code, what happened, and the words of whoever decided.
 func (f *Failure) Error() string {
-	if f.Message == "" {
-		return string(f.Code)
+	s := string(f.Code)
+	if f.Message != "" {
+		s += ": " + f.Message
 	}
-	return string(f.Code) + ": " + f.Message
+	if reason := f.Details[DetailReason]; reason != "" {
+		s += " (" + reason + ")"
+	}
+	return s
 }
 
 // Unwrap returns what the failure was made from, if anything.
@@ -102,7 +106,12 @@ func (f *Failure) Explain() string {
 	var b strings.Builder
 	b.WriteString(f.Error())
 	for _, k := range slices.Sorted(maps.Keys(f.Details)) {
-		fmt.Fprintf(&b, "; %s: %s", k, f.Details[k])
+		if k != DetailReason { // said by Error
+			fmt.Fprintf(&b, "; %s: %s", k, f.Details[k])
+		}
+	}
+	if f.cause != nil {
+		fmt.Fprintf(&b, "; cause: %v", f.cause)
 	}
 	return b.String()
 }

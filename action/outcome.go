@@ -7,8 +7,9 @@ type Outcome struct {
 	Intent   string          `json:"intent"`
 	Action   string          `json:"action"`
 	Code     Code            `json:"code"`
-	Output   json.RawMessage `json:"output,omitempty"` // only where Code is OK
-	Cost     Cost            `json:"cost,omitzero"`    // what was charged
+	Output   json.RawMessage `json:"output,omitempty"`  // only where Code is OK
+	Cost     Cost            `json:"cost,omitzero"`     // what was charged
+	Overrun  bool            `json:"overrun,omitempty"` // more was charged than had been reserved
 	Attempts int             `json:"attempts,omitempty"`
 	Failure  *Failure        `json:"failure,omitempty"` // only where Code is not OK
 	Recorded bool            `json:"-"`                 // returned from the record, nothing ran now

@@ -21,6 +21,9 @@ type Config struct {
 	Policy policy.Policy
 	// Authenticator tells who decides approvals; nil: nobody can.
 	Authenticator Authenticator
+	// Operators are the identities that may resolve unknown outcomes and change thresholds of any task, beside the task's
+	// own approvers. Whoever requested a task never may. Empty: approvers alone.
+	Operators []string
 	// Hooks run around every action, outside the action's own.
 	Hooks hooks.Hooks
 	// Risk tunes the estimator; nobody should need to.

@@ -168,7 +168,9 @@ func (b Builder[In, Out]) Version(v string) Builder[In, Out] {
 }
 
 // Risk declares how likely the action is to fail or do harm, from 1 (about 2 %) to 5 (about half). It is a floor on the
-// gate and a prior for the estimate.
+// gate and a prior for the estimate. An Err teaches that the action fails: what is no failure, such as a search that found
+// nothing, is better returned as an Ok that says so. Where little is known, one Err can lift an action to the threshold;
+// give tasks approvers.
 func (b Builder[In, Out]) Risk(level int) Builder[In, Out] {
 	b.d.risk = level
 	return b
@@ -197,7 +199,9 @@ func (b Builder[In, Out]) Tags(tags ...string) Builder[In, Out] {
 	return b
 }
 
-// Cost declares what a call is expected to use. It is reserved before the call until five calls have shown what it is.
+// Cost declares what a call is expected to use. It is reserved before the call until five calls have shown what it is. On
+// an axis without it nothing is reserved until then: what a call uses beyond its reservation is charged all the same, is
+// marked as an overrun, and keeps the next calls from starting.
 func (b Builder[In, Out]) Cost(c action.Cost) Builder[In, Out] {
 	b.d.estimate = c
 	return b

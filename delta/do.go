@@ -20,13 +20,15 @@ import (
 // Call is one proposed call.
 type Call struct {
 	// ID is the caller's id of the call: the same id and input returns the recorded outcome, another input is refused.
-	// "" is a call of its own each time.
+	// "" is a call of its own each time, also after the same call was approved and has run.
 	ID     string
 	Action string
 	Input  json.RawMessage
 	// Epoch is that of the offer the call was chosen from; a refusal then says what changed since. 0 is unknown.
 	Epoch      uint64
 	Provenance action.Provenance
+
+	want *declaration // of a typed call: this very action, no other of its name
 }
 
 // Why a call under way was told to stop.
@@ -121,24 +123,44 @@ func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcom
 	}
 }
 
+// CallOption says more about a typed call.
+type CallOption func(*Call)
+
+// CallID gives a typed call an id, see [Call]: made again with the same input it returns the recorded result and runs
+// nothing. Without one each call is a call of its own, also after an approved one has run.
+func CallID(id string) CallOption { return func(c *Call) { c.ID = id } }
+
+// Because relates a typed call to the reasoning behind it.
+func Because(p action.Provenance) CallOption { return func(c *Call) { c.Provenance = p } }
+
 // Do makes a typed call in a task. Err is an *action.Failure for everything that was decided.
-func (a *Action[In, Out]) Do(ctx context.Context, t *Task, in In) mo.Result[Out] {
-	return a.call(ctx, t, in, t.Do)
+func (a *Action[In, Out]) Do(ctx context.Context, t *Task, in In, opts ...CallOption) mo.Result[Out] {
+	return a.call(ctx, t, in, t.Do, opts)
 }
 
 // DoWait is Do that waits for a person, see [Task.DoWait].
-func (a *Action[In, Out]) DoWait(ctx context.Context, t *Task, in In) mo.Result[Out] {
-	return a.call(ctx, t, in, t.DoWait)
+func (a *Action[In, Out]) DoWait(ctx context.Context, t *Task, in In, opts ...CallOption) mo.Result[Out] {
+	return a.call(ctx, t, in, t.DoWait, opts)
 }
 
-func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(context.Context, Call) mo.Result[action.Outcome]) mo.Result[Out] {
+func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(context.Context, Call) mo.Result[action.Outcome], opts []CallOption) mo.Result[Out] {
+	if t == nil || t.engine == nil {
+		return mo.Err[Out](errors.New("do: there is no task; start one with Engine.Start"))
+	}
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return mo.Err[Out](action.Fail(action.InputMalformed, "the input of %q cannot be written as JSON", a.d.name).Because(err))
 	}
-	o, err := do(ctx, Call{Action: a.d.name, Input: raw}).Get()
+	c := Call{Action: a.d.name, Input: raw, want: a.d}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	o, err := do(ctx, c).Get()
 	if err != nil {
 		return mo.Err[Out](err)
+	}
+	if o.Code == action.ActionUnknown {
+		return mo.Err[Out](t.notHeld(a.d.name))
 	}
 	if !o.OK() {
 		return mo.Err[Out](o.Err())
@@ -148,6 +170,15 @@ func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(cont
 		return mo.Err[Out](fmt.Errorf("action %q succeeded, but its recorded output does not fit its type: %w", a.d.name, err))
 	}
 	return mo.Ok(out)
+}
+
+// notHeld says of a typed call what a planner must not be told: that the action exists and the agent does not have it, or
+// has another one of that name, which the call must not reach.
+func (t *Task) notHeld(name string) *action.Failure {
+	if t.agent.defs[name] != nil {
+		return action.Fail(action.ActionUnknown, "agent %q holds another action named %q; call the one that was granted", t.agent.name, name)
+	}
+	return action.Fail(action.ActionUnknown, "agent %q does not hold action %q; add it with Grant", t.agent.name, name)
 }
 
 // decodeOutput decodes a recorded output. Outputs of raw actions are the JSON itself.
@@ -175,6 +206,10 @@ func (t *Task) observe(c Call) *observed {
 		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), AskID: t.askID(),
 	}
 	if o.def == nil {
+		return o
+	}
+	if c.want != nil && c.want != o.def {
+		o.call.Edge = t.notHeld(c.Action)
 		return o
 	}
 	in := &o.call.Intent

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -22,6 +24,18 @@ func (t *Task) Events(ctx context.Context) ([]ledger.Event, error) {
 		}
 	}
 	return out, nil
+}
+
+// Outcome returns what became of an intent: of a parked call that ran in Work, say. False where it has not ended, or never
+// was.
+func (t *Task) Outcome(ctx context.Context, intent string) (action.Outcome, bool, error) {
+	own := newSight()
+	if err := t.readRecord(ctx, intent, own); err != nil {
+		return action.Outcome{}, false, failedStore(err)
+	}
+	o, ended := engine.Ended(&own.record, intent)
+	o.Recorded = ended
+	return o, ended, nil
 }
 
 // Verify checks a copy of the task's records against their hash chain, wherever the copy comes from.

@@ -284,7 +284,8 @@ func (e *Engine) pause(ctx context.Context, something <-chan struct{}) bool {
 }
 
 // Resolve is an operator's word on an intent of unknown outcome: that it succeeded, with this output, or that it did not,
-// and what it cost. Until then its reservation stands and the same call is refused.
+// and what it cost. Until then its reservation stands and the same call is refused. It is for the task's approvers and the
+// engine's operators, never for whoever requested the task.
 func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool, output []byte, cost action.Cost, reason string) error {
 	e := t.engine
 	if err := e.mine(by); err != nil {
@@ -303,6 +304,9 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 		return fmt.Errorf("resolve %s: %w", intent, err)
 	}
 	err = t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		if err := engine.MayOperate(v, e.cfg.Operators, by.name); err != nil {
+			return nil, err
+		}
 		if err := v.Account().Accepts(cost); err != nil {
 			return nil, err
 		}

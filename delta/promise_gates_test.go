@@ -37,7 +37,7 @@ func TestI01_ActionOfAnotherAgentNeverRuns(t *testing.T) {
 	assert.Zero(t, w.effects.Load())
 }
 
-// A typed call reaches the agent's own action of that name, never the function of the value it was made with.
+// A typed call reaches neither an action that was not granted nor, of the same name, the one that was.
 func TestI01_NamesakeNeverRuns(t *testing.T) {
 	w := newWorld(t)
 	var strange atomic.Int64
@@ -45,10 +45,12 @@ func TestI01_NamesakeNeverRuns(t *testing.T) {
 		strange.Add(1)
 		return mo.Ok(Out{"strange"})
 	}).Describe("another").MustBuild()
-	out, err := namesake.Do(t.Context(), w.task, In{ID: "a"}).Get()
-	require.NoError(t, err)
-	assert.Equal(t, "done", out.Said)
+	_, err := namesake.Do(t.Context(), w.task, In{ID: "a"}).Get()
+	assert.Equal(t, action.ActionUnknown, action.FailureOf(err).Code)
+	assert.ErrorContains(t, err, "another action named")
 	assert.Zero(t, strange.Load())
+	assert.Zero(t, w.effects.Load())
+	assert.Equal(t, 1, w.count(ledger.Refused))
 }
 
 // badInputs are refused before any schema library and any user code sees them.
@@ -128,7 +130,9 @@ func TestI02_TypedInputThatCannotBeWritten(t *testing.T) {
 	bad := delta.DefineRaw("act", []byte(probeSchema), func(*delta.Context, action.Input) mo.Result[action.Output] {
 		return mo.Ok(action.Output(`1`))
 	}).Describe("x").MustBuild()
-	_, err := bad.Do(t.Context(), w.task, action.Input{}).Get() // marshals to null
+	task, err := w.engine.Start(t.Context(), delta.Goal{Agent: delta.NewAgent("raw").Grant(bad).MustBuild()})
+	require.NoError(t, err)
+	_, err = bad.Do(t.Context(), task, action.Input{}).Get() // marshals to null
 	assert.Equal(t, action.InputInvalid, action.FailureOf(err).Code)
 	assert.Zero(t, w.effects.Load())
 }

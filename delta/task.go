@@ -322,7 +322,8 @@ func (t *Task) Done(ctx context.Context, reason string) error {
 	return nil
 }
 
-// SetThreshold changes the effective risk from which on calls need an approval. The change is recorded.
+// SetThreshold changes the effective risk from which on calls need an approval. The change is recorded. It is for the
+// task's approvers and the engine's operators, never for whoever requested the task.
 func (t *Task) SetThreshold(ctx context.Context, by Identity, threshold float64, reason string) error {
 	if err := t.engine.mine(by); err != nil {
 		return err
@@ -331,6 +332,9 @@ func (t *Task) SetThreshold(ctx context.Context, by Identity, threshold float64,
 		return fmt.Errorf("threshold is %v, want 1 to 5", threshold)
 	}
 	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		if err := engine.MayOperate(v, t.engine.cfg.Operators, by.name); err != nil {
+			return nil, fmt.Errorf("threshold of %s: %w", t, err)
+		}
 		next := v.Task
 		next.Threshold = threshold
 		return engine.Change(v, ledger.TaskChanged, next, t.engine.who(by.name, reason))

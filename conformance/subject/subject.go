@@ -101,7 +101,7 @@ func (w *world) subject() (*Subject, error) {
 // Restart implements [conformance.Restarter]: the old engine is left as it is.
 func (s *Subject) Restart() error {
 	e, err := delta.New(delta.Config{
-		Store: s.world.store, Policy: policy.Func(s.world.decide), Authenticator: delta.AuthenticatorFunc(vouch),
+		Store: s.world.store, Policy: policy.Func(s.world.decide), Authenticator: delta.AuthenticatorFunc(vouch), Operators: []string{"operator"},
 		Now: s.world.clock.Now, Poll: time.Millisecond, Grace: 20 * time.Millisecond, StoreTimeout: 2 * time.Second,
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -65,6 +66,13 @@ func CloseTask(v *View, who Who) (*txn.Txn, error) {
 	next := v.Task
 	next.Status, next.Reason = Closed, who.Reason
 	return Change(v, ledger.TaskClosed, next, who)
+}
+
+// MayOperate reports why an identity may not act for the task as an operator: whoever requested it, and its agent, never
+// may, whatever list they are on.
+func MayOperate(v *View, operators []string, identity string) error {
+	self := approval.Request{Agent: v.Task.Agent, Requester: v.Task.Requester}
+	return approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), identity)
 }
 
 // ReadAsk returns the approval with that digest, and its state as of store time now: what waited too long is expired,

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -47,7 +48,8 @@ func (r *round) approved() *action.Failure {
 	case state == approval.Pending:
 		r.pin(liveMark(r.digest, t.State))
 		r.silent = r.call.Resume || r.parked == ask.Intent
-		return action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, ask.ID)
+		return action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").
+			With(action.DetailApproval, ask.ID).With(action.DetailRule, strings.Join(ask.Why, "; "))
 	case state == approval.Approved:
 		return r.consume(t, ask, why)
 	case r.parked != "" && r.parked == ask.Intent:
@@ -187,7 +189,8 @@ func (r *round) request(why []string) *action.Failure {
 func (r *round) open(why []string) *action.Failure {
 	if len(r.view.Task.Approvers) == 0 {
 		r.closing = nil
-		return action.Fail(action.NoApprover, "action %q needs an approval and this task has nobody to ask", r.act.Name)
+		f := action.Fail(action.NoApprover, "action %q needs an approval and this task has nobody to ask", r.act.Name)
+		return f.With(action.DetailRule, strings.Join(why, "; ")+"; approvers are named in Goal.Approvers")
 	}
 	shown := r.shown
 	r.ask = &approval.Request{
@@ -196,5 +199,6 @@ func (r *round) open(why []string) *action.Failure {
 		Policy: r.policy.Version, Forecast: r.reserved, Requester: r.view.Task.Requester,
 		Asked: r.call.Now, Expires: r.call.Now + r.view.Task.AskTTL,
 	}
-	return action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, r.ask.ID)
+	f := action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, r.ask.ID)
+	return f.With(action.DetailRule, strings.Join(why, "; "))
 }

@@ -260,7 +260,7 @@ func eventText(e *ledger.Event) string {
 
 func outcomeText(e *ledger.Event, attempts int) string {
 	o := action.Outcome{
-		Intent: e.Intent, Action: e.Action, Code: e.Code, Output: e.Output, Cost: e.Charged, Attempts: max(attempts, 1),
+		Intent: e.Intent, Action: e.Action, Code: e.Code, Output: e.Output, Cost: e.Charged, Overrun: e.Overrun, Attempts: max(attempts, 1),
 		Failure: e.Failure, Waived: e.Waived,
 	}
 	if e.Code.Info().Executed == action.No {
