@@ -82,7 +82,6 @@ func Define[In, Out any](name string, f Func[In, Out]) Builder[In, Out] {
 	b := Builder[In, Out]{newDeclaration(name)}
 	if f == nil {
 		b.d.fault("function is nil")
-		return b
 	}
 	b.d.run = func(ctx *Context, raw action.Input) returned {
 		var in In
@@ -113,7 +112,6 @@ func DefineRaw(name string, inputSchema []byte, f func(*Context, action.Input) m
 	b := Builder[action.Input, action.Output]{newDeclaration(name)}
 	if f == nil {
 		b.d.fault("function is nil")
-		return b
 	}
 	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, in)) }
 	b.d.decodes = func(action.Input) error { return nil }

@@ -58,7 +58,7 @@ type agentState struct {
 	at      time.Time // this worker time
 }
 
-// New returns an engine. Close it.
+// New returns an engine. Close it: it owns a goroutine, and calls under way end in an orderly manner.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.validate(); err != nil {

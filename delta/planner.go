@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,6 +94,7 @@ const (
 	RunDone    Ended = "done"        // the planner said so
 	RunSteps   Ended = "steps"       // its step limit
 	RunInvalid Ended = "invalid"     // the planner kept proposing what breaks rules
+	RunIdle    Ended = "idle"        // the planner kept proposing nothing
 	RunLoop    Ended = "loop"        // the planner kept making the same calls to no effect after being told
 	RunBudget  Ended = "budget"      // planning is no longer affordable
 	RunClosed  Ended = "closed"      // the task ended or was cancelled
@@ -106,8 +108,8 @@ type Report struct {
 	Ended   Ended
 	Why     string
 	Steps   int
-	Results []Result
-	Err     error // why it ended, where something went wrong
+	Results []Result // with every detail, for operators; planners are told less
+	Err     error    // why it ended, where something went wrong
 }
 
 // Run lets a planner work on a task until it is done or a bound is reached. The result is Err only where the run could not
@@ -121,6 +123,10 @@ func (e *Engine) RunWithin(ctx context.Context, t *Task, p Planner, b Bounds) mo
 	if t == nil || t.engine != e || p == nil {
 		return mo.Err[Report](errors.New("run: want a task of this engine and a planner"))
 	}
+	b = b.WithDefaults()
+	if b.Steps < 0 || b.Invalid < 0 || b.Parallel < 0 || b.PlanTime < 0 {
+		return mo.Err[Report](fmt.Errorf("run: a bound is negative: %+v", b))
+	}
 	if err := e.enter(); err != nil {
 		return mo.Err[Report](err)
 	}
@@ -128,7 +134,7 @@ func (e *Engine) RunWithin(ctx context.Context, t *Task, p Planner, b Bounds) mo
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(e.stop, func() { cancel(context.Cause(e.stop)) })()
-	r := &run{t: t, p: p, b: b.WithDefaults()}
+	r := &run{t: t, p: p, b: b}
 	for !r.step(ctx) {
 	}
 	return mo.Ok(r.report)
@@ -140,9 +146,11 @@ type run struct {
 	p       Planner
 	b       Bounds
 	report  Report
-	last    []Result
-	invalid int // proposals in a row that broke rules only
-	looping int // proposals in a row made while a loop stood
+	last    []Result // of the last proposal, as told
+	told    []Result // all of them
+	idle    int      // proposals in a row without a call
+	invalid int      // proposals in a row that broke rules only
+	looping int      // proposals in a row made while a loop stood
 }
 
 func (r *run) end(e Ended, why string, err error) bool {
@@ -181,6 +189,8 @@ func (r *run) step(ctx context.Context) bool {
 		return r.end(RunDone, prop.Why, nil)
 	case r.invalid >= r.b.Invalid:
 		return r.end(RunInvalid, fmt.Sprintf("%d proposals in a row broke rules", r.invalid), nil)
+	case r.idle >= r.b.Invalid:
+		return r.end(RunIdle, fmt.Sprintf("%d proposals in a row made no call and did not say they were done", r.idle), nil)
 	case r.looping > r.b.Invalid:
 		return r.end(RunLoop, "the same calls were made again and again", nil)
 	}
@@ -196,13 +206,13 @@ func (r *run) request(ctx context.Context) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	history := r.report.Results
+	history := r.told
 	r.t.state.mu.Lock()
 	goal := r.t.view.Task.Goal
 	r.t.state.mu.Unlock()
 	return Request{
-		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: r.last,
-		History: append([]Result(nil), history[max(0, len(history)-HistoryKept):]...), Step: r.report.Steps + 1,
+		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
+		History: slices.Clone(history[max(0, len(history)-HistoryKept):]), Step: r.report.Steps + 1,
 	}, nil
 }
 
@@ -271,24 +281,33 @@ func refuseAll(calls []Call, f *action.Failure) []Result {
 	return out
 }
 
-// take keeps the results, as the planner may know them, and counts what bounds the run.
+// take keeps the results, for the report as they are and for the planner as it may know them, and counts what bounds the
+// run.
 func (r *run) take(results []Result) {
 	broke := len(results) > 0
-	for i := range results {
-		o := &results[i].Outcome
-		if o.Failure != nil {
-			o.Failure = o.Failure.ForPlanner()
-		}
-		o.Waived = nil
-		broke = broke && o.Code.Info().Violation
+	r.last = make([]Result, len(results))
+	for i, res := range results {
+		broke = broke && res.Outcome.Code.Info().Violation
+		r.last[i] = res.forPlanner()
 	}
-	r.invalid = count(broke, r.invalid)
+	r.invalid, r.idle = count(broke, r.invalid), count(len(results) == 0, r.idle)
 	r.t.state.mu.Lock()
 	looping := r.t.repeats >= budget.LoopAt
 	r.t.state.mu.Unlock()
-	r.looping = count(looping, r.looping)
-	r.last = results
+	r.looping = count(looping && len(results) > 0, r.looping)
+	r.told = append(r.told, r.last...)
 	r.report.Results = append(r.report.Results, results...)
+}
+
+// forPlanner returns a copy that shares nothing and names nothing hidden.
+func (res Result) forPlanner() Result {
+	o := &res.Outcome
+	if o.Failure != nil {
+		o.Failure = o.Failure.ForPlanner()
+	}
+	o.Output, o.Waived = slices.Clone(o.Output), nil
+	res.Call.Input = slices.Clone(res.Call.Input)
+	return res
 }
 
 func count(again bool, n int) int {

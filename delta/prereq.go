@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,7 +28,12 @@ func (p Pre) prerequisite() Pre { return p }
 // Named refers to an action by name, where its value is not at hand. The agent's Build resolves it.
 func Named(name string) Pre { return Pre{name: name} }
 
-func (a *Action[In, Out]) prerequisite() Pre { return Pre{name: a.d.name, action: a.d} }
+func (a *Action[In, Out]) prerequisite() Pre {
+	if a == nil {
+		return Pre{faults: []error{errors.New("action is nil")}}
+	}
+	return Pre{name: a.d.name, action: a.d}
+}
 
 // On binds the prerequisite on a field that both inputs have under the same name: confirming ORD-1 does not unlock ORD-2.
 // Nested fields are written "customer.id".

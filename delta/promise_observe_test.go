@@ -58,8 +58,16 @@ func TestObserveMode(t *testing.T) {
 			pending, err := w.engine.Approvals(t.Context(), 9)
 			require.NoError(t, err)
 			assert.Empty(t, pending)
-			r := w.engine.Run(t.Context(), w.task, script(c.call)).MustGet()
-			assert.Empty(t, r.Results[0].Outcome.Waived, "a planner is not told")
+			var told []delta.Result
+			r := w.engine.Run(t.Context(), w.task, delta.PlannerFunc(func(_ context.Context, q delta.Request) (delta.Proposal, error) {
+				if told = q.Last; q.Step == 1 {
+					return delta.Proposal{Calls: []delta.Call{c.call}}, nil
+				}
+				return delta.Proposal{Done: true}, nil
+			})).MustGet()
+			assert.Contains(t, codes(r.Results[0].Outcome.Waived), c.code, "an operator is told")
+			require.Len(t, told, 1)
+			assert.Empty(t, told[0].Outcome.Waived, "a planner is not")
 		})
 	}
 	t.Run("the other gates", func(t *testing.T) {

@@ -142,9 +142,15 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	if slices.Contains(g.Approvers, "") {
 		faults = append(faults, errors.New("goal approvers: an empty name"))
 	}
+	if len(g.Approvers) > 0 && !slices.ContainsFunc(g.Approvers, func(a string) bool { return a != g.Requester }) {
+		faults = append(faults, fmt.Errorf("goal approvers: nobody but the requester %q, who never approves; name somebody else, or nobody", g.Requester))
+	}
+	if !g.Deadline.IsZero() && !g.Deadline.After(e.cfg.Now()) {
+		faults = append(faults, fmt.Errorf("goal deadline %s has passed", g.Deadline.Format(time.RFC3339)))
+	}
 	return engine.TaskState{
 		ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
-		Approvers: g.Approvers, Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: g.Context, Status: engine.Running,
+		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
 	}, errors.Join(faults...)
 }
 

@@ -51,7 +51,7 @@ type Event struct {
 	ApprovalState string            `json:"approval_state,omitempty"` // its mark after the event; "" where the event does not move it
 	Identity      string            `json:"identity,omitempty"`       // the person
 	Reason        string            `json:"reason,omitempty"`         // in the words of whoever decided
-	Expires       int64             `json:"expires,omitempty"`        // store time, µs
+	Expires       int64             `json:"expires,omitempty"`        // µs from the record's store time: of a request, of a task until its deadline
 	Risk          *RiskShown        `json:"risk,omitempty"`
 	Policy        *PolicyShown      `json:"policy,omitempty"`
 	Waived        []*action.Failure `json:"waived,omitempty"` // observe mode: what would have been refused
