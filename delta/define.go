@@ -333,8 +333,15 @@ func (d *declaration) compile() *engine.Action {
 	return &engine.Action{
 		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
 		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
-		UntilTrust: d.untilTrust, Context: d.context,
+		UntilTrust: d.untilTrust, Context: d.context, Rules: d.ruleNames(),
 	}
+}
+
+func (d *declaration) ruleNames() (out []engine.Rule) {
+	for _, r := range d.rules {
+		out = append(out, engine.Rule{Name: r.name, Level: r.level})
+	}
+	return out
 }
 
 // Action is a declared action. It is immutable and may belong to many agents.

@@ -172,7 +172,11 @@ func (p *parser) unexpected(want string) *edgeFault {
 	if r == utf8.RuneError && size == 1 {
 		return p.fault(p.at, "invalid UTF-8")
 	}
-	return p.fault(p.at, "unexpected "+strconv.QuoteRune(r)+" where "+want+" is expected")
+	hint := ""
+	if r == '`' { // what language models put around JSON
+		hint = "; send the bare JSON, without Markdown around it"
+	}
+	return p.fault(p.at, "unexpected "+strconv.QuoteRune(r)+" where "+want+" is expected"+hint)
 }
 
 func (p *parser) enter() *edgeFault {

@@ -24,7 +24,7 @@ actions that would make its prerequisites hold.
       description: Confirm an order        # default: the name
       risk: 2                              # 1 to 5, default 3
       effect: idempotent                   # none, idempotent, compensatable, irreversible (default)
-      cost: {tokens: 300}                  # tokens, duration, calls, bytes, money, currency
+      cost: {tokens: 300, money: 0.35, currency: EUR}   # also duration, calls, bytes; money in whole units
       max_cost: {tokens: 900}
     - name: charge-card
       risk: 4

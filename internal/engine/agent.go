@@ -23,6 +23,23 @@ type Action struct {
 	Approve     bool    // asks for an approval whatever its risk
 	UntilTrust  float64 // > 0: Approve is waived from this trust on
 	Context     []string
+	Rules       []Rule // per-argument risk, evaluated by the shell
+}
+
+// Rule is a per-argument risk: calls that it applies to have at least this level.
+type Rule struct {
+	Name  string
+	Level int
+}
+
+// ask names the rules that would make a call need an approval at the threshold.
+func (a *Action) ask(threshold float64) (names []string) {
+	for _, r := range a.Rules {
+		if float64(r.Level) >= threshold {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // Repeatable reports whether an attempt of unknown outcome may be made again.

@@ -111,6 +111,7 @@ type Standing struct {
 	Risk     ledger.RiskShown
 	Forecast action.Cost
 	Path     statespace.Path // what would make it legal, where prerequisites are missing
+	Asks     []string        // the per-argument rules that make some inputs of a legal action need an approval
 }
 
 // Stand evaluates gates 2 and 4 to 8 for an action without an input.
@@ -152,7 +153,7 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	switch {
 	case len(st.Reasons) > 0:
 	case len(why) == 0:
-		st.Status = action.Legal
+		st.Status, st.Asks = action.Legal, a.ask(v.Task.Threshold)
 	case len(v.Task.Approvers) == 0:
 		st.Reasons = append(why, string(action.NoApprover)+": this task has nobody to ask")
 	default:
@@ -225,8 +226,11 @@ func offered(a *Action, st Standing, allowed []statespace.Allowed) (action.Offer
 		Name: a.Name, Version: a.Version, Description: a.Description, Schema: text, Status: st.Status,
 		Risk: st.Risk.Effective, Forecast: st.Forecast, Effect: a.Effect,
 	}
-	if st.Status == action.Gated {
+	switch {
+	case st.Status == action.Gated:
 		o.Why = "a person will be asked to approve it"
+	case len(st.Asks) > 0:
+		o.Why = "some inputs need an approval: " + strings.Join(st.Asks, ", ")
 	}
 	return o, nil
 }

@@ -1,6 +1,7 @@
 package readme
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,21 +43,63 @@ func commands(t *testing.T) (out []string) {
 	return out
 }
 
-func TestProgramRuns(t *testing.T) {
-	program := blocks(t, "go")[0]
+// run compiles and runs a program and returns the lines it prints.
+func run(t *testing.T, program string) []string {
 	dir, err := os.MkdirTemp(".", "program_")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
-	cmd := exec.Command("go", "run", "./"+dir)
-	out, err := cmd.CombinedOutput()
+	out, err := exec.Command("go", "run", "./"+dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	require.Len(t, lines, 4, "%s", out)
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+func TestProgramRuns(t *testing.T) {
+	lines := run(t, blocks(t, "go")[0])
+	require.Len(t, lines, 4)
 	require.Contains(t, lines[0], "NOT_LEGAL")
 	require.Equal(t, "confirmed ORD-1", lines[1])
 	require.Contains(t, lines[2], "NOT_LEGAL")
 	require.Equal(t, "charged ORD-1", lines[3])
+}
+
+// around makes a program of the README's second block: it is a fragment, the names it uses come from here.
+const around = `package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/samber/mo"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/delta"
+)
+
+type Refund struct {
+	ID string %[1]sjson:"orderId"%[1]s
+}
+
+func main() {
+	refund := delta.Define("refund-order", func(_ *delta.Context, in Refund) mo.Result[string] {
+		fmt.Println("refunded", in.ID)
+		return mo.Ok(in.ID)
+	}).Describe("Refund an order").RequireApproval().MustBuild()
+	desk := delta.NewAgent("desk").Grant(refund).MustBuild()
+	sessions := delta.AuthenticatorFunc(func(_ context.Context, s any) (string, error) { return s.(string), nil })
+	ctx, session, raw := context.Background(), any("ana"), json.RawMessage(%[1]s{"orderId":"ORD-1"}%[1]s)
+%[2]s
+	fmt.Println(out.Code, err)
+	again, err := task.Do(ctx, call).Get()
+	fmt.Println(again.Code, again.Recorded, err)
+	fmt.Println(engine.Close(ctx))
+}
+`
+
+func TestApprovalRuns(t *testing.T) {
+	lines := run(t, fmt.Sprintf(around, "`", blocks(t, "go")[1]))
+	require.Equal(t, []string{"refunded ORD-1", "OK <nil>", "OK true <nil>", "<nil>"}, lines)
 }
 
 // TestLinksLead: every relative link of the README names a file that is there.
