@@ -1,0 +1,156 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+)
+
+// plan asks the planner, reserving what that costs before and charging what it used after: planning is spending too.
+func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure) {
+	t := r.t
+	estimate, err := estimatePlan(r.p)
+	if err != nil {
+		return Proposal{}, action.Fail(action.Failed, "%s", short(err.Error())).Because(err)
+	}
+	begun, f := t.beginPlan(ctx, estimate, r.b.PlanTime)
+	if f != nil {
+		return Proposal{}, f
+	}
+	started := time.Now()
+	prop, f := r.propose(ctx, req)
+	used := prop.Used
+	used.Duration, used.Calls = max(time.Since(started), 0), 1
+	if err := used.Check(); err != nil {
+		f, used = action.Fail(action.OutputInvalid, "the planner reported an impossible cost").Because(err), estimate
+	} else if used.Money > 0 && used.Currency != t.currency() {
+		f, used = action.Fail(action.OutputInvalid, "the planner reported a cost in another currency").Because(action.ErrCurrency), estimate
+	}
+	if err := t.settlePlan(ctx, begun, used, f); err != nil && f == nil {
+		f = failedStore(err)
+	}
+	return prop, f
+}
+
+// estimatePlan asks the planner what it expects to need, contained like any user code.
+func estimatePlan(p Planner) (c action.Cost, err error) {
+	e, ok := p.(Estimator)
+	if !ok {
+		return c, nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the planner's estimate panicked: %v", v)
+		}
+	}()
+	return e.EstimatePlan(), nil
+}
+
+// propose runs the planner, contained like any user code.
+func (r *run) propose(ctx context.Context, req Request) (Proposal, *action.Failure) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.b.PlanTime, errTimeout)
+	defer cancel()
+	type answer struct {
+		Proposal
+		err error
+	}
+	back := make(chan answer, 1)
+	go func() {
+		a := answer{err: errors.New("the planner ended its goroutine")}
+		defer func() {
+			if p := recover(); p != nil {
+				a.err = fmt.Errorf("the planner panicked: %v", p)
+			}
+			back <- a
+		}()
+		a.Proposal, a.err = r.p.Plan(ctx, req)
+	}()
+	var a answer
+	select {
+	case a = <-back:
+	case <-ctx.Done():
+		grace := time.NewTimer(r.t.engine.cfg.Grace)
+		defer grace.Stop()
+		select {
+		case a = <-back:
+		case <-grace.C:
+			r.t.engine.abandoned.Add(1)
+			go func() { <-back; r.t.engine.abandoned.Add(-1) }()
+			a.err = context.Cause(ctx)
+		}
+	}
+	switch {
+	case a.err == nil:
+		return a.Proposal, nil
+	case ctx.Err() != nil && !cancelled(context.Cause(ctx)):
+		return a.Proposal, action.Fail(action.Timeout, "the planner took too long").Because(a.err)
+	case ctx.Err() != nil:
+		return a.Proposal, action.Fail(action.Interrupted, "the run was stopped while the planner worked").Because(a.err)
+	}
+	return a.Proposal, action.Fail(action.Failed, "the planner failed: %s", short(a.err.Error())).Because(a.err)
+}
+
+func (t *Task) currency() string {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	return t.view.Task.Limit.Currency
+}
+
+// beginPlan passes planning through gates 1, 7 and 9.
+func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.Duration) (*plan, *action.Failure) {
+	e := t.engine
+	c := &engine.Call{
+		Intent: action.Intent{ID: e.cfg.ID(), Agent: t.agent.name, Task: t.local, Action: engine.PlanAction},
+		At:     e.clock(), Owner: e.newOwner(), TTL: (limit + e.cfg.Grace + e.cfg.StoreTimeout + e.cfg.Lease).Microseconds(),
+	}
+	own := newSight()
+	for range rounds {
+		t.state.mu.Lock()
+		s := t.snapshot(own)
+		v, err := t.look(s)
+		if err != nil {
+			t.state.mu.Unlock()
+			return nil, failedStore(err)
+		}
+		c.Now = s.Now
+		d := engine.DecidePlan(t.agent.compiled, v, c, estimate)
+		t.state.mu.Unlock()
+		reply, err := e.apply(ctx, d.Txn)
+		if err != nil {
+			return nil, failedStore(err)
+		}
+		if !reply.OK {
+			t.merge(d.Txn, reply, own)
+			continue
+		}
+		t.advance(d.Txn, reply, own)
+		if d.Refusal != nil {
+			return nil, d.Refusal
+		}
+		return &plan{d, c.Owner}, nil
+	}
+	return nil, action.Fail(action.Stale, "the state changed %d times while planning was decided", rounds)
+}
+
+// plan is a proposal under way.
+type plan struct {
+	d     engine.Decision
+	owner string
+}
+
+func (t *Task) settlePlan(ctx context.Context, p *plan, used action.Cost, f *action.Failure) error {
+	x := engine.SettlePlan(*p.d.Begun, p.owner, used, f, t.engine.clock())
+	reply, err := t.engine.apply(ctx, x)
+	if err != nil {
+		return err
+	}
+	if !reply.OK {
+		return errors.New("the lease of the proposal was lost")
+	}
+	t.advance(x, reply, nil)
+	return nil
+}
