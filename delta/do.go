@@ -34,6 +34,7 @@ type Call struct {
 // Why a call under way was told to stop.
 var (
 	errCancelled   = errors.New("the task was cancelled")
+	errDeadline    = errors.New("the deadline of the task passed")
 	errTimeout     = errors.New("the action's timeout passed")
 	errSuperseded  = errors.New("the lease of the call was lost to another worker")
 	errInterrupted = errors.New("the engine is closing")

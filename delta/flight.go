@@ -44,15 +44,29 @@ func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *e
 	}, view, reply, sent)
 	f.expires = d.Expires
 	defer f.land()
-	rose, err := engine.RiskRose(&t.engine.rules, t.agent.compiled, view, &o.call, d, reply.Pending)
-	switch {
-	case err != nil:
-		return f.settle(f.notStarted("the beliefs of the agent cannot be read")), false
-	case rose:
-		f.settle(f.notStarted("the risk of the action rose while the call was decided"))
+	if reply.AgentRev == view.Snap.Agent.Rev {
+		return f.fly(), false
+	}
+	// Outcomes came in between, of this engine or another, folded already or not.
+	fresh, err := t.freshView(ctx)
+	if err != nil {
+		return f.settle(f.notStarted("what is known of the agent cannot be read")), false
+	}
+	if no := f.recheck(fresh); no != nil {
+		f.settle(f.notStarted("its grounds changed while it was decided: " + no.Message))
 		return action.Outcome{}, true
 	}
 	return f.fly(), false
+}
+
+// recheck passes the gates again whose grounds may have moved since the begin.
+func (f *flight) recheck(v *engine.View) *action.Failure {
+	f.mu.Lock()
+	begun := f.run.Begun
+	f.mu.Unlock()
+	c := *f.call
+	c.Now = v.Snap.Now
+	return engine.Recheck(&f.t.engine.rules, f.t.agent.compiled, v, &begun, &c)
 }
 
 // flight takes off: from here the lease is kept alive until land.
@@ -61,7 +75,15 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 		t: t, def: o.def, call: &o.call, in: action.Input{Document: o.call.Intent.Input}, run: run, view: view,
 		until: sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond), settled: make(chan struct{}),
 	}
-	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	ctx, f.cancel = context.WithCancelCause(ctx)
+	f.ctx = ctx
+	over := func() {}
+	if end := view.Task.Deadline; end > 0 {
+		t.state.mu.Lock()
+		left := time.Duration(end-t.now()) * time.Microsecond
+		t.state.mu.Unlock()
+		f.ctx, over = context.WithTimeoutCause(ctx, left, errDeadline)
+	}
 	stop := context.AfterFunc(t.engine.stop, func() { f.cancel(context.Cause(t.engine.stop)) })
 	done := make(chan struct{}) // closed when the flight lands
 	var beating sync.WaitGroup
@@ -72,6 +94,7 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 	})
 	f.down = func() {
 		f.cancel(errLanded)
+		over()
 		stop()
 		close(done)
 		if timer.Stop() {
@@ -227,13 +250,23 @@ func (f *flight) attempts() (engine.End, error) {
 	}
 }
 
-// writeAttempt writes the next attempt; false where there must be none: the task was cancelled, its budget is used up, or
-// another worker took over. A task that merely changed is looked at again.
+// writeAttempt writes the next attempt; false where there must be none: a gate says no on what is known by now, or another
+// worker took over. A task that merely changed is looked at again.
 func (f *flight) writeAttempt(end engine.End) (bool, error) {
 	for range rounds {
+		v, err := f.t.peek(context.WithoutCancel(f.ctx))
+		if err != nil {
+			return false, nil
+		}
+		c := *f.call
+		c.Now = v.Snap.Now
 		f.mu.Lock()
-		x, e := f.run.Attempt(f.view, end, f.t.engine.cfg.Lease.Microseconds())
+		f.view = v
+		x, e, no := f.run.Attempt(&f.t.engine.rules, v, &c, end, f.t.engine.cfg.Lease.Microseconds())
 		f.mu.Unlock()
+		if no != nil {
+			return false, nil
+		}
 		sent := time.Now()
 		reply, err := f.t.engine.apply(f.ctx, x)
 		if err != nil {
@@ -243,7 +276,7 @@ func (f *flight) writeAttempt(end engine.End) (bool, error) {
 			}
 		} else if reply.OK {
 			f.t.advance(x, reply, nil)
-		} else if reply.Failed < 0 || !f.runsOn() {
+		} else if reply.Failed < 0 {
 			return false, nil
 		} else {
 			continue
@@ -255,18 +288,6 @@ func (f *flight) writeAttempt(end engine.End) (bool, error) {
 		return true, nil
 	}
 	return false, nil
-}
-
-// runsOn takes over a changed task and reports whether it still runs.
-func (f *flight) runsOn() bool {
-	v, err := f.t.peek(context.WithoutCancel(f.ctx))
-	if err != nil {
-		return false
-	}
-	f.mu.Lock()
-	f.view = v
-	f.mu.Unlock()
-	return v.Task.Status == engine.Running
 }
 
 // wrote looks up whether an attempt was written whose writing got no answer: then its reservation is held.

@@ -23,7 +23,7 @@ import (
 type auditor struct {
 	limit          action.Limit
 	granted, spent action.Cost
-	held           map[string]action.Cost
+	held, charged  map[string]action.Cost // by intent: reserved for what runs, charged for attempts that failed
 }
 
 func (a *auditor) add(tb rapid.TB, e ledger.Event) {
@@ -39,8 +39,9 @@ func (a *auditor) add(tb rapid.TB, e ledger.Event) {
 		if e.Type == ledger.Begun && e.Fence > 1 {
 			return
 		}
-		a.granted = plus(a.granted, e.Reserved, 1)
-		a.held[e.Intent] = plus(a.held[e.Intent], e.Reserved, 1)
+		a.granted = plus(plus(plus(a.granted, a.held[e.Intent], -1), e.Charged, 1), e.Reserved, 1)
+		a.spent, a.charged[e.Intent] = plus(a.spent, e.Charged, 1), plus(a.charged[e.Intent], e.Charged, 1)
+		a.held[e.Intent] = e.Reserved
 		for x := range action.AxisCount {
 			if n, ok := a.limit.On(x).Get(); ok {
 				require.LessOrEqual(tb, a.granted.Amount(x), n, "%s granted beyond the limit by intent %s", x, e.Intent)
@@ -50,8 +51,12 @@ func (a *auditor) add(tb rapid.TB, e ledger.Event) {
 		if e.Code == action.StartedUnknown {
 			return // stays reserved
 		}
-		a.granted = plus(plus(a.granted, a.held[e.Intent], -1), e.Charged, 1)
-		a.spent = plus(a.spent, e.Charged, 1)
+		last := plus(e.Charged, a.charged[e.Intent], -1) // attempts before were charged when they failed
+		for x := range action.AxisCount {
+			last = last.With(x, max(last.Amount(x), 0))
+		}
+		a.granted = plus(plus(a.granted, a.held[e.Intent], -1), last, 1)
+		a.spent = plus(a.spent, last, 1)
 		delete(a.held, e.Intent)
 	case ledger.Late:
 		a.granted, a.spent = plus(a.granted, e.Charged, 1), plus(a.spent, e.Charged, 1)
@@ -62,7 +67,7 @@ func (a *auditor) add(tb rapid.TB, e ledger.Event) {
 }
 
 func audit(tb rapid.TB, task *delta.Task, limit action.Limit) *auditor {
-	a := &auditor{limit: limit, held: map[string]action.Cost{}}
+	a := &auditor{limit: limit, held: map[string]action.Cost{}, charged: map[string]action.Cost{}}
 	records, _, err := task.Ledger(context.Background())
 	require.NoError(tb, err)
 	for _, r := range records {

@@ -101,6 +101,19 @@ func (t *Task) look(s *txn.Snapshot) (*engine.View, error) {
 	return v, err
 }
 
+// freshView is what is known at this moment: what this engine knows where nobody wrote in between, else a new reading.
+func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
+	t.state.mu.Lock()
+	if !t.state.gap {
+		defer t.state.mu.Unlock()
+		s := t.snapshot(nil)
+		s.State = s.State.Clone() // it is used without the lock
+		return t.look(s)
+	}
+	t.state.mu.Unlock()
+	return t.peek(context.WithoutCancel(ctx))
+}
+
 // decide evaluates the gates on what is known now.
 func (t *Task) decide(c *engine.Call, own *sight) (engine.Decision, *engine.View, error) {
 	t.state.mu.Lock()

@@ -183,22 +183,22 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 		return nil
 	}
 	owner := e.newOwner()
-	x, run := engine.Takeover(t.agent.compiled, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
-	if run != nil {
-		v, err := t.peek(ctx)
-		if err != nil {
-			return err // not a reason to end what may be repeated
-		}
-		if v.Task.Status != engine.Running {
-			defer e.forget(t)
-		}
-		if why := engine.MayRepeat(&e.rules, t.agent.compiled, v, &begun); why != "" {
-			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, why, e.clock()), nil
-		}
+	v, err := t.peek(ctx)
+	if err != nil {
+		return err // not a reason to end what may be repeated
+	}
+	if v.Task.Status != engine.Running {
+		defer e.forget(t)
 	}
 	o := t.observe(Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
-	if run != nil && o.call.Intent.Digest != begun.Digest {
-		return fmt.Errorf("intent %s: action %q is not held here in the form that began", begun.Intent, begun.Action)
+	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
+	if run != nil {
+		o.call.Now = v.Snap.Now
+		if no := engine.Recheck(&e.rules, t.agent.compiled, v, &begun, &o.call); no != nil {
+			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, no.Error(), e.clock()), nil
+		} else if o.call.Intent.Digest != begun.Digest {
+			return fmt.Errorf("intent %s: action %q is not held here in the form that began", begun.Intent, begun.Action)
+		}
 	}
 	sent := time.Now()
 	reply, err := e.apply(ctx, x)
@@ -209,21 +209,18 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if run == nil {
 		return nil
 	}
-	return t.repeat(ctx, o, run, reply, sent)
+	t.repeat(ctx, o, run, v, reply, sent)
+	return nil
 }
 
 // repeat runs an effect that may be repeated once more, under the lease just taken.
-func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, reply txn.Reply, sent time.Time) error {
-	view, err := t.peek(ctx)
-	if err != nil {
-		return err
-	}
+// The view is the one that the takeover pinned: what changed since is noticed by pins and heartbeat.
+func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, view *engine.View, reply txn.Reply, sent time.Time) {
 	run.Input = o.call.Intent.Input.Tree()
 	f := t.flight(ctx, o, *run, view, reply, sent)
 	f.expires = view.Covered(&run.Begun)
 	defer f.land()
 	f.fly()
-	return nil
 }
 
 // expireAsk writes down that a request waited too long, and ends the call that waited.

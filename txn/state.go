@@ -43,6 +43,9 @@ type State struct{ Task, Record, Agent Space }
 // NewState returns an empty state.
 func NewState() State { return State{NewSpace(), NewSpace(), NewSpace()} }
 
+// Clone returns a copy that shares nothing.
+func (s State) Clone() State { return State{s.Task.Clone(), s.Record.Clone(), s.Agent.Clone()} }
+
 // Space returns the space of a scope.
 func (s *State) Space(k Scope) *Space {
 	switch k {

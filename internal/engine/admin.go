@@ -98,8 +98,8 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 	if err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
-	if next == approval.Approved && v.Task.Status != Running {
-		f := action.Fail(action.TaskClosed, "the task is %s: the call would never run", v.Task.Status)
+	if next == approval.Approved && !v.RunsAt(v.Snap.Now) {
+		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}
 	if err := approval.MayDecide(ask, v.Task.Approvers, who.Identity); err != nil {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -125,38 +124,4 @@ func (r *round) requested() ledger.Event {
 		e.Attempt = 1
 	}
 	return e
-}
-
-// RiskRose reports whether outcomes that arrived while the begin was on its way lift the action to where it would have
-// needed an approval, or above the ceiling: the call must then be given back and decided again.
-func RiskRose(rules *Rules, agent *Agent, view *View, call *Call, d *Decision, pending []txn.Pending) (bool, error) {
-	var unseen []txn.Pending
-	for _, p := range pending {
-		if p.Seq > view.lastPend {
-			unseen = append(unseen, p)
-		}
-	}
-	if !slices.ContainsFunc(unseen, isErr) || rules.Observe {
-		return false, nil
-	}
-	b, _, err := foldPending(rules, agent, view.Beliefs, unseen)
-	if err != nil {
-		return false, err
-	}
-	v := *view
-	v.Beliefs = b
-	r := &round{rules: rules, agent: agent, view: &v, call: call, act: agent.Actions[call.Intent.Action]}
-	shown := r.assess()
-	if c := v.Task.Ceiling; c > 0 && shown.Effective > c {
-		return true, nil
-	}
-	if d.Begun.Approval != "" && d.Begun.Risk != nil {
-		return shown.Effective > d.Begun.Risk.Effective, nil
-	}
-	return len(approvalReasons(rules, &v, r.act, shown)) > 0, nil
-}
-
-func isErr(p txn.Pending) bool {
-	var o ledger.Observed
-	return json.Unmarshal([]byte(p.Val), &o) == nil && o.Err
 }

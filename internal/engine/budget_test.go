@@ -91,13 +91,14 @@ func noGrantExceedsALimit(r *rapid.T, n int) {
 		case 3:
 			if len(running) > 0 {
 				x := running[0]
-				end := d.end(action.Failed, "", action.Cost{Calls: 1})
-				t, e := x.Attempt(d.look(), end, lease)
-				if d.apply(t).OK {
-					x.Attempted(e, end.Cost)
-					b.spent[action.Calls]++ // the failed attempt is free of all but its call
-					limit, limited := s.Limit.Calls.Get()
-					require.True(r, !limited || b.granted(action.Calls) <= limit)
+				end := d.end(action.Failed, "", anyCost(r, 80))
+				if d.attempt(x, end) { // charged, and everything reserved once more
+					b.holds[x] = x.Begun.Reserved
+					for a := range action.AxisCount {
+						b.spent[a] += end.Cost.Amount(a)
+						limit, limited := s.Limit.On(a).Get()
+						require.True(r, !limited || b.granted(a) <= limit, "granted %s to an attempt", a)
+					}
 				}
 			}
 		}

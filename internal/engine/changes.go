@@ -149,8 +149,9 @@ func (c *changes) begun(e *ledger.Event, text string) {
 	c.call(e)
 }
 
+// attempt charges the attempt that failed, and reserves for the next.
 func (c *changes) attempt(e, held *ledger.Event) {
-	c.charge(e.Reserved, action.Cost{})
+	c.charge(plus(minus(e.Charged, held.Reserved), e.Reserved), e.Charged)
 	c.count(countRuns, 1)
 	c.put(txn.Record, cellIntent+e.Intent, eventText(Continued(held, e)))
 	c.learn(e)
@@ -160,9 +161,7 @@ func (c *changes) attempt(e, held *ledger.Event) {
 func Continued(held, e *ledger.Event) *ledger.Event {
 	h := *held
 	h.Attempt = e.Attempt
-	if sum, err := h.Reserved.Add(e.Reserved); err == nil {
-		h.Reserved = sum
-	}
+	h.Reserved = e.Reserved
 	if sum, err := h.Charged.Add(e.Charged); err == nil {
 		h.Charged = sum
 	}
@@ -186,7 +185,8 @@ func (c *changes) settled(e, held *ledger.Event) {
 	case action.ChargeReleased:
 		c.release(e, held)
 	default:
-		c.charge(minus(e.Charged, held.Reserved), e.Charged)
+		last := minus(e.Charged, held.Charged) // attempts before were charged when they failed
+		c.charge(minus(last, held.Reserved), last)
 	}
 	if info.Executed != action.No && e.Action != PlanAction {
 		c.count(countRuns, 1)
@@ -235,7 +235,8 @@ func (c *changes) facts(e *ledger.Event) {
 }
 
 func (c *changes) resolved(e, held *ledger.Event) {
-	c.charge(minus(e.Charged, held.Reserved), e.Charged)
+	last := Beyond(e.Charged, held.Charged)
+	c.charge(minus(last, held.Reserved), last)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
 	c.count(unknownKey(e.Action, string(held.Input)), -1)
 	c.facts(e)

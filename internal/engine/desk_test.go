@@ -347,3 +347,20 @@ func (d *desk) cold(keys ...string) map[string]txn.Cell {
 	require.NoError(d, err)
 	return r.Fresh.Record.Cells
 }
+
+// callOf is the call that a run came from, as a later look at it sees it.
+func (d *desk) callOf(x *Run) *Call {
+	c := d.call(x.Begun.Action, string(x.Begun.Input))
+	c.Now = d.now()
+	return c
+}
+
+// attempt writes a further attempt, if the gates and the store let it.
+func (d *desk) attempt(x *Run, end End) bool {
+	t, e, no := x.Attempt(d.rules, d.look(), d.callOf(x), end, lease)
+	if no != nil || !d.apply(t).OK {
+		return false
+	}
+	x.Attempted(e, end.Cost)
+	return true
+}

@@ -21,30 +21,8 @@ func (v *View) Covered(begun *ledger.Event) int64 {
 	return t.Exp
 }
 
-// MayRepeat says why a lost call must not run again although its effect may be repeated, "" where nothing speaks against
-// it: its task has ended, its approval no longer covers a start, or its permission was withdrawn.
-func MayRepeat(rules *Rules, agent *Agent, v *View, begun *ledger.Event) (why string) {
-	if v.Task.Status != Running {
-		return "its task has ended"
-	}
-	if until := v.Covered(begun); until > 0 && v.Snap.Now >= until {
-		return "its approval has expired"
-	}
-	tree, err := inputTree(*begun)
-	if err != nil {
-		return "its recorded input cannot be read"
-	}
-	r := &round{rules: rules, agent: agent, view: v, act: agent.Actions[begun.Action], call: &Call{
-		Now: v.Snap.Now, Intent: action.Intent{Agent: agent.Name, Task: v.Task.ID, Action: begun.Action, Provenance: begun.Provenance},
-	}}
-	if d := r.permits(tree, false); !d.Permit && !rules.Observe {
-		return "it is no longer permitted"
-	}
-	return ""
-}
-
 // TakeoverStopped ends, under the next fence, an effect that could be repeated but must not be any more, for the reason
-// that MayRepeat gave: it was interrupted, and what was reserved counts as used.
+// that Recheck gave: it was interrupted, and what was reserved counts as used.
 func TakeoverStopped(agent *Agent, begun ledger.Event, lease txn.Lease, owner, why string, at int64) *txn.Txn {
 	x := &Run{Agent: agent, Begun: begun, Fence: lease.Fence + 1, Owner: owner}
 	t := x.txn(txn.Takeover)

@@ -76,10 +76,11 @@ func (x *Run) recorded(end End) End {
 		Failure: action.Fail(action.Interrupted, "another worker or attempt may have run this call before: %s", why)}
 }
 
-// used is what counts as used of a run that cannot tell: all that was reserved, or what attempts are known to have used.
+// used is what counts as used of a run that cannot tell: what earlier attempts are known to have used, and all that was
+// reserved for the last.
 func (x *Run) used() action.Cost {
-	c, err := x.Begun.Reserved.Max(x.Begun.Charged)
-	if err != nil { // two currencies: what is known counts
+	c, err := x.Begun.Charged.Add(x.Begun.Reserved)
+	if err != nil { // beyond the range: what is known counts
 		return x.Begun.Charged
 	}
 	return c
@@ -93,7 +94,7 @@ func (x *Run) settled(end End) ledger.Event {
 	e.Returned = info.Charge == action.ChargeReleased
 	if info.Charge == action.ChargeActual {
 		e.Charged = x.total(end.Cost)
-		e.Overrun = exceeds(e.Charged, x.Begun.Reserved)
+		e.Overrun = exceeds(end.Cost, x.Begun.Reserved)
 	}
 	if info.Satisfies {
 		e.Output = json.RawMessage(end.Output.Text())
@@ -144,25 +145,48 @@ func exceeds(c, than action.Cost) bool {
 	return false
 }
 
-// Attempt writes the next attempt before it starts: the one before failed, which is learned now. It reserves one more
-// call and is refused where the budget does not allow that, or where the task's cell is no longer at the version given.
-func (x *Run) Attempt(view *View, end End, ttl int64) (*txn.Txn, *ledger.Event) {
-	t := x.txn(txn.Renew)
-	t.Step, t.TTL = x.Step+1, ttl
+// Attempt writes the next attempt before it starts: the one before failed, which is charged and learned now, and the gates
+// are passed again on what is known since, save that nobody is asked anew. It reserves anew. The failure says why there must be no further attempt; the
+// transaction is refused where the task's cell is no longer at the version of the view, or the budget has no room any more.
+func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*txn.Txn, *ledger.Event, *action.Failure) {
 	e := x.event(ledger.Attempt, end.At)
 	e.Attempt = x.Begun.Attempt + 1
 	e.Code, e.Failure, e.Charged = end.Code, end.Failure, end.Cost
-	e.Reserved = action.Cost{Calls: 1}
+	known := *v
 	if end.Code.Info().Learns == action.LearnsErr {
 		e.Learned = x.learned(true, end.Cost, end.At)
+		b, _, err := learn(rules, x.Agent, v.Beliefs, *e.Learned)
+		if err != nil {
+			return nil, nil, action.Fail(action.StoreUnavailable, "the outcome of the attempt cannot be learned").Because(err)
+		}
+		known.Beliefs = b
 	}
-	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: view.taskVer})
-	if n, ok := view.Task.Limit.Calls.Get(); ok {
-		t.Add(count(budget.GrantedKey(action.Calls), 0, txn.NoMin, n-1))
+	if f := mayGoOn(rules, x.Agent, &known, &x.Begun, call); f != nil {
+		return nil, nil, f
+	}
+	acc := v.Account()
+	acc.Granted = plus(acc.Granted, minus(end.Cost, x.Begun.Reserved))
+	a := x.Agent.Actions[x.Begun.Action]
+	g, no := budget.Reserve(acc, budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: forecast(rules, &known, a)})
+	if no != nil && !rules.Observe {
+		return nil, nil, action.Fail(action.BudgetExhausted, "the budget does not allow another attempt: %s", no.Message)
+	}
+	e.Reserved = g.Reserved
+	t := x.txn(txn.Renew)
+	t.Step, t.TTL = x.Step+1, ttl
+	v.PinTask(t)
+	more := plus(minus(end.Cost, x.Begun.Reserved), e.Reserved)
+	for axis := range action.AxisCount {
+		if n, ok := v.Task.Limit.On(axis).Get(); ok && !rules.Observe {
+			t.Add(count(budget.GrantedKey(axis), 0, txn.NoMin, min(n-more.Amount(axis), txn.NoMax)))
+		}
 	}
 	write(t, &e, &x.Begun)
-	return t, &e
+	return t, &e, nil
 }
+
+// plus adds differences, of either sign.
+func plus(a, b action.Cost) action.Cost { return minus(a, minus(action.Cost{}, b)) }
 
 // Attempted moves the run on after its attempt was accepted.
 func (x *Run) Attempted(e *ledger.Event, spent action.Cost) {
@@ -215,8 +239,9 @@ func (x *Run) HookFailed(name string, err error, at int64) *txn.Txn {
 }
 
 // Takeover decides about an intent whose lease ran out. An effect that may not be repeated ends as STARTED_UNKNOWN, in
-// one transaction; another one may run again under the next fence, holding what it held.
-func Takeover(agent *Agent, begun ledger.Event, lease txn.Lease, owner string, ttl, at int64) (t *txn.Txn, run *Run) {
+// one transaction; another one may run again under the next fence, holding what it held, if the task is still as the view
+// saw it.
+func Takeover(agent *Agent, v *View, begun ledger.Event, lease txn.Lease, owner string, ttl, at int64) (t *txn.Txn, run *Run) {
 	x := &Run{Agent: agent, Begun: begun, Fence: lease.Fence + 1, Owner: owner}
 	if begun.Action == PlanAction {
 		return x.lostPlan(at), nil
@@ -227,11 +252,10 @@ func Takeover(agent *Agent, begun ledger.Event, lease txn.Lease, owner string, t
 	}
 	t = x.txn(txn.Begin)
 	t.TTL = ttl
-	e := x.event(ledger.Begun, at)
+	v.PinTask(t)
 	again := begun
 	again.Fence, again.Owner, again.At = x.Fence, owner, at
-	e = again
-	write(t, &e, nil)
+	write(t, &again, nil)
 	x.Begun, x.Spent = again, again.Charged
 	return t, x
 }
@@ -290,7 +314,7 @@ func (x *Run) Fit(v *View, cost action.Cost) action.Cost {
 	acc := v.Account()
 	for a := range action.AxisCount {
 		granted := acc.Granted.Amount(a) - x.Begun.Reserved.Amount(a)
-		room := action.MaxAmount - max(granted, acc.Spent.Amount(a)) - x.Spent.Amount(a)
+		room := action.MaxAmount - max(granted, acc.Spent.Amount(a))
 		cost = cost.With(a, min(cost.Amount(a), max(room, 0)))
 	}
 	return cost

@@ -136,10 +136,7 @@ func (s *shift) attempt() {
 	}
 	s.running = append(s.running, x)
 	end := s.end(rapid.SampledFrom([]action.Code{action.Failed, action.Timeout, action.StartedUnknown}).Draw(s.r, "attempt"), "", s.cost())
-	t, e := x.Attempt(s.look(), end, lease)
-	if s.apply(t).OK {
-		x.Attempted(e, end.Cost)
-	}
+	s.desk.attempt(x, end)
 }
 
 // takeover lets a lease run out; the worker that held it is late.
@@ -154,7 +151,10 @@ func (s *shift) takeover() {
 	var t *txn.Txn
 	var next *Run
 	l := txn.Lease{Phase: txn.Begin, Fence: x.Fence, Owner: x.Owner}
-	why := MayRepeat(s.rules, s.agent, s.look(), &begun)
+	why := ""
+	if no := Recheck(s.rules, s.agent, s.look(), &begun, s.callOf(x)); no != nil {
+		why = no.Error()
+	}
 	if why == "" && rapid.IntRange(0, 3).Draw(s.r, "stopped") == 0 {
 		why = "it was stopped"
 	}
@@ -162,7 +162,7 @@ func (s *shift) takeover() {
 	case repeatable && why != "":
 		t = TakeoverStopped(s.agent, begun, l, s.id("w"), why, s.now())
 	default:
-		t, next = Takeover(s.agent, begun, l, s.id("w"), lease, s.now())
+		t, next = Takeover(s.agent, s.look(), begun, l, s.id("w"), lease, s.now())
 	}
 	s.must(t)
 	s.lost = append(s.lost, x)
@@ -251,7 +251,7 @@ func (s *shift) planned() {
 	}
 	if rapid.Bool().Draw(s.r, "lost") {
 		s.pass(lease)
-		t, run := Takeover(s.agent, e, txn.Lease{Phase: txn.Begin, Fence: 1}, s.id("w"), lease, s.now())
+		t, run := Takeover(s.agent, s.look(), e, txn.Lease{Phase: txn.Begin, Fence: 1}, s.id("w"), lease, s.now())
 		require.Nil(s, run)
 		s.must(t)
 		return

@@ -163,6 +163,11 @@ func (v *View) Account() budget.Account {
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }
 
+// RunsAt reports whether calls may start at store time now.
+func (v *View) RunsAt(now int64) bool {
+	return v.Task.Status == Running && (v.Task.Deadline == 0 || now < v.Task.Deadline)
+}
+
 // Runs is the number of executed attempts of the task.
 func (v *View) Runs() int64 { return v.Snap.Task.Counters[countRuns] }
 
