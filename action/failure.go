@@ -30,18 +30,19 @@ const (
 	DetailIntent   = "intent"   // the intent that stands in the way
 	DetailChanged  = "changed"  // what changed since the epoch the call quoted
 	DetailAxis     = "axis"     // the budget axis
+	DetailSaid     = "said"     // what a panic or a hook said, for operators: it may hold anything
 )
 
 // plannerSees are the details that are passed on to a planner.
 var plannerSees = []string{DetailApproval, DetailField, DetailReason, DetailChanged, DetailAxis}
 
-// Fail returns a failure with everything the code implies filled in.
+// Fail returns a failure with everything the code implies filled in. The message is cut to [MaxText].
 func Fail(code Code, format string, args ...any) *Failure {
 	i := code.Info()
-	return &Failure{Code: code, Layer: i.Layer, Message: fmt.Sprintf(format, args...), Executed: i.Executed, Retryable: i.Retryable}
+	return &Failure{Code: code, Layer: i.Layer, Message: Cut(fmt.Sprintf(format, args...)), Executed: i.Executed, Retryable: i.Retryable}
 }
 
-// With returns a copy of f with one detail added; an empty value adds nothing.
+// With returns a copy of f with one detail added, cut to [MaxText]; an empty value adds nothing.
 func (f *Failure) With(key, value string) *Failure {
 	if value == "" {
 		return f
@@ -51,14 +52,14 @@ func (f *Failure) With(key, value string) *Failure {
 	if c.Details == nil {
 		c.Details = map[string]string{}
 	}
-	c.Details[key] = value
+	c.Details[key] = Cut(value)
 	return &c
 }
 
-// Because returns a copy of f that unwraps to err.
+// Because returns a copy of f whose cause is err, contained: see [Contain].
 func (f *Failure) Because(err error) *Failure {
 	c := *f
-	c.cause = err
+	c.cause = Contain(err)
 	return &c
 }
 
@@ -80,7 +81,7 @@ func (f *Failure) Unwrap() error { return f.cause }
 // Is reports whether target is a Failure of the same code, so that errors.Is(err, &Failure{Code: Denied}) works.
 func (f *Failure) Is(target error) bool {
 	t, ok := target.(*Failure)
-	return ok && t.Code == f.Code
+	return ok && t != nil && t.Code == f.Code
 }
 
 // Approval returns the id of the approval that the failure is about, or "".
@@ -110,7 +111,7 @@ func (f *Failure) Explain() string {
 			fmt.Fprintf(&b, "; %s: %s", k, f.Details[k])
 		}
 	}
-	if f.cause != nil {
+	if f.cause != nil && f.cause.Error() != f.Details[DetailSaid] {
 		fmt.Fprintf(&b, "; cause: %v", f.cause)
 	}
 	return b.String()
@@ -139,8 +140,14 @@ func Unknown(err error) error {
 	return unknown{err}
 }
 
-// IsUnknown reports whether err was made by Unknown.
-func IsUnknown(err error) bool {
+// IsUnknown reports whether err was made by Unknown. Of an error that panics when it is asked nobody knows what it says,
+// and so not whether the effect happened: true.
+func IsUnknown(err error) (is bool) {
+	defer func() {
+		if recover() != nil {
+			is = true
+		}
+	}()
 	var u unknown
 	return errors.As(err, &u)
 }

@@ -18,6 +18,11 @@ type Provenance struct {
 // IsZero reports whether nothing is known.
 func (p Provenance) IsZero() bool { return p == Provenance{} }
 
+// Cut returns p with every text cut to [MaxText].
+func (p Provenance) Cut() Provenance {
+	return Provenance{Goal: Cut(p.Goal), Decision: Cut(p.Decision), PlanStep: Cut(p.PlanStep), Reason: Cut(p.Reason)}
+}
+
 // Document is a JSON value that has passed the strict edge: text in canonical form, and the same value as a tree. Both
 // are read-only.
 type Document struct {

@@ -1,6 +1,9 @@
 package action
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Status says how an action stands for an agent at one moment.
 type Status string
@@ -30,6 +33,15 @@ type Offer struct {
 	Epoch    uint64    `json:"epoch"`
 	Actions  []Offered `json:"actions"`
 	Guidance []string  `json:"guidance,omitempty"`
+}
+
+// Clone returns a copy that shares nothing.
+func (o Offer) Clone() Offer {
+	o.Actions, o.Guidance = slices.Clone(o.Actions), slices.Clone(o.Guidance)
+	for i := range o.Actions {
+		o.Actions[i].Schema = slices.Clone(o.Actions[i].Schema)
+	}
+	return o
 }
 
 // Find returns the offered action of that name.
