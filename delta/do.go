@@ -284,7 +284,10 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		sent := time.Now()
 		reply, err := t.engine.apply(ctx, d.Txn)
 		if err != nil {
-			return t.refused(o, failedStore(err))
+			var known bool
+			if reply, known = t.unanswered(ctx, d.Txn); !known {
+				return t.refused(o, failedStore(err))
+			}
 		}
 		if !reply.OK {
 			round++
@@ -308,6 +311,26 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		round++
 	}
 	return t.refused(o, action.Fail(action.Stale, "the state changed %d times while this was decided; try again", rounds))
+}
+
+// unanswered looks up what became of a begin that got no answer, not even when it was repeated: whoever holds its lease
+// runs it, and must not tell anybody that nothing was run.
+func (t *Task) unanswered(ctx context.Context, x *txn.Txn) (txn.Reply, bool) {
+	if x.Phase != txn.Begin {
+		return txn.Reply{}, false
+	}
+	own := newSight()
+	if t.readRecord(ctx, x.Intent, own) != nil {
+		return txn.Reply{}, false
+	}
+	l := own.leases[x.Intent]
+	if l.Phase != txn.Begin || l.Fence != x.Fence || l.Owner != x.Owner {
+		return txn.Reply{}, false
+	}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	t.state.gap = true // the reply was lost, and with it the revisions
+	return txn.Reply{OK: true, Replay: true, Now: t.now(), Seq: l.Seq, Until: l.Until, AgentRev: -1}, true
 }
 
 // inTheWay reports a lease that another worker holds on the intent of a refused begin: the parked call runs there.

@@ -213,7 +213,24 @@ func (r *round) actionExists() *action.Failure {
 
 // gate 3
 
-func (r *round) inputIsValid() *action.Failure { return r.call.Edge }
+// What is wrong with the input of an action that does not exist for the planner now must not describe it: its fields and
+// values are for operators.
+func (r *round) inputIsValid() *action.Failure {
+	f := r.call.Edge
+	if f == nil || r.visible(r.act.Name) {
+		return f
+	}
+	return action.Fail(f.Code, "the input of this call is not acceptable").With(action.DetailRule, f.Explain())
+}
+
+// visible reports whether an action exists for the planner now.
+func (r *round) visible(name string) bool {
+	if r.rules.Observe {
+		return true
+	}
+	set := FactsOf(r.agent, r.view.Snap)
+	return Stand(r.rules, r.agent, r.view, set, name, r.call.Now).Status != action.Blocked
+}
 
 // gate 4
 

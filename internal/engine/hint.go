@@ -1,17 +1,16 @@
 package engine
 
 import (
-	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
 )
 
 // hint tells a planner what a call still needs, where the prerequisite is something it can see: an action that exists for
 // it now. Of one that is hidden from it nothing is said.
 func (r *round) hint(need *statespace.Requirement) string {
-	set := FactsOf(r.agent, r.view.Snap)
-	if Stand(r.rules, r.agent, r.view, set, need.Action, r.call.Now).Status == action.Blocked {
+	if !r.visible(need.Action) {
 		return ""
 	}
+	set := FactsOf(r.agent, r.view.Snap)
 	_, unmet, err := set.Check(r.act.Name, r.call.Intent.Input.Tree(), r.call.Now)
 	if err != nil {
 		return ""
