@@ -34,7 +34,8 @@ func TestCheckName(t *testing.T) {
 }
 
 func TestSkeletonFindsLookAlikes(t *testing.T) {
-	for _, p := range [][2]string{{"pay-1", "pay-l"}, {"pay-1", "pay_I"}, {"modern", "rnodern"}, {"send0", "sendO"}, {"sendEmail", "send-email"}} {
+	for _, p := range [][2]string{{"pay-1", "pay-l"}, {"pay-1", "pay_I"}, {"modern", "rnodern"}, {"send0", "sendO"}, {"sendEmail", "send-email"},
+		{"getItem", "getitem"}, {"LIST", "list"}, {"delIete", "deliete"}, {"PAY-L", "pay-1"}, {"MODERN", "rnodern"}, {"review", "revievv"}} {
 		require.Equal(t, action.Skeleton(p[0]), action.Skeleton(p[1]), "%v", p)
 	}
 	require.NotEqual(t, action.Skeleton("charge"), action.Skeleton("refund"))

@@ -3,6 +3,7 @@ package action
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // MaxName is the longest name accepted, in bytes. It is the limit the Model Context Protocol recommends for tool names.
@@ -32,9 +33,36 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// skeleton maps the ASCII characters of a name to their prototypes, after Unicode TR39 confusables.txt restricted to
-// ASCII. Case and separators are folded too: "sendEmail", "send-email" and "send_email" read as one name aloud.
-var skeleton = strings.NewReplacer("0", "o", "O", "o", "1", "l", "I", "l", "m", "rn", "M", "rn", "-", "", "_", "", ".", "", "/", "")
+// lookAlike maps characters to their prototypes, after Unicode TR39 confusables.txt: those of ASCII, and the lower-case
+// Cyrillic and Greek letters that look Latin. Upper-case letters are made lower-case first, so what either case looks like
+// has one prototype: 1, I, i, l and L are all l.
+var lookAlike = map[rune]string{
+	'0': "o", '1': "l", 'i': "l", '|': "l", 'm': "rn", 'w': "vv",
+	'а': "a", 'в': "b", 'с': "c", 'ԁ': "d", 'е': "e", 'ё': "e", 'һ': "h", 'н': "h", 'і': "l", 'ї': "l", 'ӏ': "l", 'ј': "j", 'к': "k",
+	'м': "rn", 'о': "o", 'р': "p", 'ԛ': "q", 'ѕ': "s", 'т': "t", 'у': "y", 'ѵ': "v", 'ԝ': "vv", 'х': "x", 'з': "3",
+	'α': "a", 'ά': "a", 'β': "b", 'ε': "e", 'έ': "e", 'ζ': "z", 'η': "n", 'ή': "n", 'ι': "l", 'ί': "l", 'κ': "k", 'μ': "rn", 'ν': "v",
+	'ο': "o", 'ό': "o", 'ρ': "p", 'τ': "t", 'υ': "y", 'ύ': "y", 'χ': "x", 'γ': "y",
+}
 
-// Skeleton returns the form in which two names that a person, or a model, would take for each other are equal.
-func Skeleton(name string) string { return strings.ToLower(skeleton.Replace(name)) }
+// Skeleton returns the form in which two names that a person, or a model, would take for each other are equal. Case and
+// separators do not count: "sendEmail", "send-email" and "send_email" read as one name aloud.
+func Skeleton(name string) string { return skeletonOf(name) }
+
+// skeletonOf folds case before anything else: else what looks like the one case of a letter would stay apart from the
+// other. Only letters, marks and digits count.
+func skeletonOf(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		r = unicode.ToLower(r)
+		if base := latin(r); base != 0 {
+			r = base
+		}
+		switch p, ok := lookAlike[r]; {
+		case ok:
+			b.WriteString(p)
+		case unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -194,6 +194,10 @@ func TestI06_WhoMayDecide(t *testing.T) {
 		{"somebody else", "bob", team, approval.ErrNotApprover},
 		{"no approvers: nobody", "ann", nil, approval.ErrNotApprover},
 		{"an approver's name in another case is another name", "Ann", team, approval.ErrNotApprover},
+		{"not a plain name", "mall\u200bory", []string{"*"}, approval.ErrUnclear},
+		{"a name in two scripts", "m\u0430llory", []string{"*"}, approval.ErrUnclear},
+		{"another case of the requester", "MALLORY", []string{"*"}, approval.ErrSelf},
+		{"the requester in some domain", "mallory@corp", []string{"*"}, approval.ErrSelf},
 	} {
 		assert.ErrorIs(t, approval.MayDecide(req, c.approvers, c.identity), c.want, c.name)
 	}

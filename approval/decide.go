@@ -12,6 +12,7 @@ import (
 // Why somebody may not decide.
 var (
 	ErrAnonymous   = errors.New("an approval needs an authenticated identity")
+	ErrUnclear     = errors.New("an approval needs an identity that reads as one name only")
 	ErrSelf        = errors.New("nobody approves their own request")
 	ErrNotApprover = errors.New("not an approver of this task")
 )
@@ -19,15 +20,18 @@ var (
 // Anybody in a list of approvers stands for every authenticated identity.
 const Anybody = "*"
 
-// MayDecide reports why the identity, which an authenticator vouches for, may not decide the request: it is empty, it is
-// the requester or the agent, or a name that a reader would take for theirs, or it is not among the approvers. An empty
-// list has nobody in it.
+// MayDecide reports why the identity, which an authenticator vouches for, may not decide the request: it is empty or no
+// plain name (see [action.CheckIdentity]), it is the requester or the agent, or a name that a reader would take for theirs,
+// or it is not among the approvers. An empty list has nobody in it.
 func MayDecide(r Request, approvers []string, identity string) error {
 	if strings.TrimSpace(identity) == "" {
 		return ErrAnonymous
 	}
+	if err := action.CheckIdentity(identity); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnclear, err)
+	}
 	for _, own := range []string{r.Requester, r.Agent} {
-		if own != "" && (identity == own || action.Skeleton(identity) == action.Skeleton(own)) {
+		if own != "" && action.SameIdentity(identity, own) {
 			return fmt.Errorf("%w: %q is, or reads like, %q", ErrSelf, identity, own)
 		}
 	}

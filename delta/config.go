@@ -115,6 +115,7 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Errorf("config %s is %v, want at least %v", d.name, d.have, d.min))
 		}
 	}
+	faults = append(faults, checkIdentities("config Operators", c.Operators)...)
 	if err := c.Hooks.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("config Hooks: %w", err))
 	}

@@ -28,7 +28,8 @@ func (i Identity) String() string { return i.name }
 // ErrNobody is returned where an identity was not made by the engine that is asked.
 var ErrNobody = errors.New("identity was not authenticated by this engine")
 
-// Authenticate asks the Authenticator who is behind a credential.
+// Authenticate asks the Authenticator who is behind a credential. A name that a reader could take for another's, see
+// [action.CheckIdentity], is refused.
 func (e *Engine) Authenticate(ctx context.Context, credential any) (Identity, error) {
 	if e.cfg.Authenticator == nil {
 		return Identity{}, errors.New("authenticate: the engine has no Authenticator; set Config.Authenticator")
@@ -37,8 +38,8 @@ func (e *Engine) Authenticate(ctx context.Context, credential any) (Identity, er
 	if err != nil {
 		return Identity{}, fmt.Errorf("authenticate: %w", err)
 	}
-	if strings.TrimSpace(name) == "" {
-		return Identity{}, errors.New("authenticate: the Authenticator returned an empty name")
+	if err := action.CheckIdentity(name); err != nil {
+		return Identity{}, fmt.Errorf("authenticate: the Authenticator returned no plain name: %w", err)
 	}
 	return Identity{name, e}, nil
 }

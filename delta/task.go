@@ -10,6 +10,7 @@ import (
 	"weak"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
@@ -38,7 +39,7 @@ type Goal struct {
 	// Approvers are the identities that may decide this task's approvals; "*" is any identity the Authenticator vouches
 	// for. Empty: nobody, and what needs an approval is not offered.
 	Approvers []string
-	// Requester is the identity on whose behalf the task runs: it never approves.
+	// Requester is the identity on whose behalf the task runs: it never approves, nor does a name that reads like it.
 	Requester string
 	// ApprovalTTL is how long a request for approval waits; 0 is the engine's.
 	ApprovalTTL time.Duration
@@ -139,10 +140,13 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	if g.ApprovalTTL < time.Millisecond {
 		faults = append(faults, fmt.Errorf("goal approval ttl is %v, want at least a millisecond", g.ApprovalTTL))
 	}
-	if slices.Contains(g.Approvers, "") {
-		faults = append(faults, errors.New("goal approvers: an empty name"))
+	if g.Requester != "" {
+		if err := action.CheckIdentity(g.Requester); err != nil {
+			faults = append(faults, fmt.Errorf("goal requester: %w", err))
+		}
 	}
-	if len(g.Approvers) > 0 && !slices.ContainsFunc(g.Approvers, func(a string) bool { return a != g.Requester }) {
+	faults = append(faults, checkIdentities("goal approvers", g.Approvers)...)
+	if len(g.Approvers) > 0 && !slices.ContainsFunc(g.Approvers, func(a string) bool { return a == approval.Anybody || !action.SameIdentity(a, g.Requester) }) {
 		faults = append(faults, fmt.Errorf("goal approvers: nobody but the requester %q, who never approves; name somebody else, or nobody", g.Requester))
 	}
 	if !g.Deadline.IsZero() && !g.Deadline.After(e.cfg.Now()) {
@@ -152,6 +156,19 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 		ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
 		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
 	}, errors.Join(faults...)
+}
+
+// checkIdentities reports names in a list that no authenticated identity can have.
+func checkIdentities(where string, names []string) (faults []error) {
+	for _, name := range names {
+		if name == approval.Anybody {
+			continue
+		}
+		if err := action.CheckIdentity(name); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", where, err))
+		}
+	}
+	return faults
 }
 
 // adopt returns the one Task of this engine for an id, so that cancelling it reaches every call.
