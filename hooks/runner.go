@@ -22,10 +22,11 @@ var (
 type PanicError struct {
 	Value any
 	Stack []byte // for operators
+	text  string // what the value says of itself, read once: its own code may panic too
 }
 
 // Error names the value, not the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("hook panicked: %v", e.Value) }
+func (e *PanicError) Error() string { return "hook panicked: " + e.text }
 
 // Grace is how long a hook whose context has ended is waited for before it is left behind.
 const Grace = 100 * time.Millisecond
@@ -48,7 +49,8 @@ type Runner struct {
 
 // Run runs one hook with a copy of the view and returns its error; a nil hook does nothing. A timeout of 0 is
 // DefaultTimeout. The error is, or wraps, ErrTimeout where the timeout ended first, the context's error where ctx did, a
-// *PanicError, ErrExited, or ErrTooMany where the hook was not started.
+// *PanicError, ErrExited, or ErrTooMany where the hook was not started. The hook's own error is contained, see
+// [action.Contain].
 //
 // Run returns at the latest Grace after the first of timeout and ctx, whatever the hook does.
 func (r *Runner) Run(ctx context.Context, timeout time.Duration, hook Func, v action.View) error {
@@ -67,14 +69,17 @@ func (r *Runner) Run(ctx context.Context, timeout time.Duration, hook Func, v ac
 	v = copyView(v)
 	go func() {
 		err := error(ErrExited)
-		defer func() {
-			if p := recover(); p != nil {
-				err = &PanicError{p, debug.Stack()}
-			}
+		defer func() { // apart from what reads a panic's value: that may end the goroutine too
 			r.end(run)
 			run.done <- err
 		}()
-		err = inTime(ctx, hook(ctx, v))
+		defer func() {
+			if p := recover(); p != nil {
+				stack := debug.Stack()
+				err = &PanicError{p, stack, action.TextOf(p)}
+			}
+		}()
+		err = inTime(ctx, action.Contain(hook(ctx, v)))
 	}()
 
 	select {

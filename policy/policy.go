@@ -52,9 +52,10 @@ func Evaluate(p Policy, r Request) Decision {
 		return Decision{Reason: "the request has no " + missing}
 	}
 	d, err := contain(p, r)
+	d.Reason, d.Version = action.Cut(d.Reason), action.Cut(d.Version)
 	switch {
 	case err != nil:
-		return Decision{Reason: "policy failed: " + err.Error(), Version: d.Version}
+		return Decision{Reason: "policy failed: " + action.TextOf(err), Version: d.Version}
 	case d.Forbid:
 		d.Permit = false
 	}
@@ -84,8 +85,9 @@ func within(x, lo, hi float64) bool { return !math.IsNaN(x) && x >= lo && x <= h
 func contain(p Policy, r Request) (d Decision, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			d, err = Decision{}, fmt.Errorf("it panicked: %v", v)
+			d, err = Decision{}, fmt.Errorf("it panicked: %s", action.TextOf(v))
 		}
 	}()
-	return p.Decide(r)
+	d, err = p.Decide(r)
+	return d, action.Contain(err)
 }
