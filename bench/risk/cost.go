@@ -99,7 +99,7 @@ var costKinds = []struct {
 }{
 	{Delta, func() quantiler { return &productCost{belief: model.Prior()} }},
 	{"declared", func() quantiler { return fixed(math.Log(250)) }},
-	{"ema", func() quantiler { return &emaCost{rate: tunedCost.rate, width: tunedCost.width, m: 100, v: 4000} }},
+	{"ewma", func() quantiler { return &emaCost{rate: tunedCost.rate, width: tunedCost.width, m: 100, v: 4000} }},
 	{"window", func() quantiler { return &windowCost{size: tunedCost.size} }},
 }
 

@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReplay(), newExplain(), newVersion())
+	root.AddCommand(newReplay(), newExplain(), newBench(), newVersion())
 	return root
 }
 
