@@ -29,18 +29,22 @@ func TestQuadratureAgreesWithTheGrid(t *testing.T) {
 
 func TestThePriorPreservesTheDeclaredProbability(t *testing.T) {
 	for _, variance := range []float64{.1, 1, 5, 10} {
-		m, err := New(Config{PriorVariance: variance})
+		c := Single()
+		c.Members[0].Action = variance
+		m, err := New(c)
 		require.NoError(t, err)
 		for d := 1; d <= maxRisk; d++ {
-			_, _, p := gridMoments(m.bases[d], variance, true)
+			_, _, p := gridMoments(m.base(0, d, 0), variance, true)
 			assert.InEpsilon(t, declared(d), p, 1e-3, "variance %v, declared %d", variance, d)
 		}
 	}
 }
 
-// noChange is a model whose change detector never fires.
+// noChange is a model of one action whose change detector never fires.
 func noChange(t *testing.T) *Model {
-	m, err := New(Config{Worse: Change{Threshold: maxSum}, Better: Change{Threshold: maxSum}})
+	c := Single()
+	c.Worse.Threshold, c.Better.Threshold = maxSum, maxSum
+	m, err := New(c)
 	require.NoError(t, err)
 	return m
 }
@@ -55,11 +59,11 @@ var streams = []struct {
 func TestFilterAgreesWithMomentsOnAGrid(t *testing.T) {
 	m := noChange(t)
 	for _, c := range streams {
-		mean, variance := m.bases[c.risk], m.cfg.PriorVariance
+		mean, variance := m.base(0, c.risk, 0), m.cfg.Members[0].Action
 		b, d := m.Prior(), Declaration{Name: "a", Risk: c.risk}
 		for i := 1; i <= 40; i++ {
 			err := i%c.every == 0
-			mean, variance, _ = gridMoments(mean, math.Min(variance+m.cfg.Drift, maxVariance), err)
+			mean, variance, _ = gridMoments(mean, math.Min(variance+m.cfg.Members[0].ActionDrift, maxVariance), err)
 			_, _, p := gridMoments(mean, variance, true)
 			b, _, _ = m.Update(b, d, Observation{Err: err})
 			e := m.Risk(b, d)
@@ -75,11 +79,11 @@ func TestFilterAgreesWithMomentsOnAGrid(t *testing.T) {
 func TestFilterStaysNearTheExactDensity(t *testing.T) {
 	m := noChange(t)
 	for _, c := range streams {
-		f := newGridFilter(m.bases[c.risk], m.cfg.PriorVariance)
+		f := newGridFilter(m.base(0, c.risk, 0), m.cfg.Members[0].Action)
 		b, d := m.Prior(), Declaration{Name: "a", Risk: c.risk}
 		for i := 1; i <= 150; i++ {
 			err := i%c.every == 0
-			f.age(m.cfg.Drift)
+			f.age(m.cfg.Members[0].ActionDrift)
 			f.observe(err)
 			b, _, _ = m.Update(b, d, Observation{Err: err})
 			tol := 0.04
@@ -128,7 +132,7 @@ func TestTreapAgainstAMap(t *testing.T) {
 				tab = tab.without(n)
 				delete(ref, n)
 			} else {
-				tab = tab.with(&state{name: n, n: uint64(i)})
+				tab = tab.with(&state{name: n, record: record{n: uint64(i)}})
 				ref[n] = uint64(i)
 			}
 			require.Len(t, old.names(), had, "the old table stays as it was")
