@@ -103,7 +103,10 @@ type Mean struct {
 	Name   string  `json:"name"` // "oracle" for the exact filter
 	Gap    float64 `json:"gap"`
 	GapSE  float64 `json:"gap_se"`
+	Brier  float64 `json:"brier"`
 	ECE    float64 `json:"ece"`
+	Cover  float64 `json:"cover"`
+	NIS    float64 `json:"nis"`
 	Regret float64 `json:"regret"`
 }
 
@@ -317,7 +320,10 @@ func means(results []Result) []Mean {
 			m.Name = s.Name
 			m.Gap += s.Gap / n
 			m.GapSE += s.GapSE * s.GapSE / (n * n)
+			m.Brier += s.Brier / n
 			m.ECE += s.ECE / n
+			m.Cover += s.Cover / n
+			m.NIS += s.NIS / n
 			m.Regret += s.Regret / n
 		}
 		m.GapSE = math.Sqrt(m.GapSE)

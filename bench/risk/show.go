@@ -11,16 +11,15 @@ func (r *Report) Table() (header []string, rows [][]string) {
 	header = []string{"scenario", "gap %", "ECE %", "cover", "also", "verdict"}
 	others := r.others()
 	for _, o := range others {
-		header = append(header, o+" gap %")
+		header = append(header, o)
 	}
 	for _, list := range [][]Result{r.Scenarios, r.Families} {
 		for _, x := range list {
 			row := r.row(x.Scenario, "delay median", "delay p90", "gated", "regret median", "early regret")
-			if o := x.Oracle; o != nil && o.Delay != nil {
-				row[4] += fmt.Sprintf("; oracle %.0f, %.0f", o.Delay.Median, o.Delay.P90)
-				if s, ok := x.Of(Delta); ok {
-					row[4] += fmt.Sprintf("; matched %.0f, %.0f, oracle %.0f, %.0f", s.Delay.MatchedMedian, s.Delay.MatchedP90, o.Delay.MatchedMedian, o.Delay.MatchedP90)
-				}
+			if s, ok := x.Of(Delta); ok && x.Oracle != nil && s.Delay != nil {
+				o := x.Oracle.Delay
+				row[4] += fmt.Sprintf(", oracle %.0f/%.0f, matched %.0f/%.0f, oracle %.0f/%.0f",
+					o.Median, o.P90, s.Delay.MatchedMedian, s.Delay.MatchedP90, o.MatchedMedian, o.MatchedP90)
 			}
 			for _, o := range others {
 				s, ok := x.Of(o)
@@ -112,13 +111,15 @@ func (r *Report) row(scenario string, also ...string) []string {
 		}
 		for _, name := range also {
 			if v.Metric == name {
-				rest = append(rest, name+" "+v.cell())
+				rest = append(rest, shortNames.Replace(name)+" "+v.cell())
 			}
 		}
 	}
 	row[4] = strings.Join(rest, ", ")
 	return row
 }
+
+var shortNames = strings.NewReplacer("delay median", "delay", "delay p90", "p90", "regret median", "regret", "early regret", "regret")
 
 // cell is what was measured and how it stands to the target.
 func (v Verdict) cell() string {

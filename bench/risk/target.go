@@ -153,5 +153,5 @@ func (v Verdict) unit(x float64) string {
 	case "gated":
 		return fmt.Sprintf("%.4f", x)
 	}
-	return fmt.Sprintf("%.3g", x)
+	return fmt.Sprintf("%.4g", x)
 }

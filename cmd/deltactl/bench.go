@@ -69,6 +69,11 @@ func newBenchRisk() *cobra.Command {
   deltactl bench risk --scenario step,sleeper --seeds 50 --plots out
   deltactl bench risk --data examples/recorded/sample.jsonl --json`,
 		RunE: func(c *cobra.Command, args []string) error {
+			for _, pair := range [][2]string{{"json", "markdown"}, {"data", "scenario"}, {"data", "seeds"}} {
+				if c.Flags().Changed(pair[0]) && c.Flags().Changed(pair[1]) {
+					return usageError{fmt.Errorf("--%s and --%s exclude each other", pair[0], pair[1])}
+				}
+			}
 			if len(args) > 0 && len(b.data) == 0 {
 				return usageError{fmt.Errorf("%q is an argument without --data", args[0])}
 			}
@@ -87,9 +92,6 @@ func newBenchRisk() *cobra.Command {
 	f.StringVar(&b.plots, "plots", "", "folder to draw pictures in, PNG and SVG")
 	f.BoolVar(&b.json, "json", false, "print JSON")
 	f.BoolVar(&b.markdown, "markdown", false, "print a table in Markdown")
-	c.MarkFlagsMutuallyExclusive("json", "markdown")
-	c.MarkFlagsMutuallyExclusive("data", "scenario")
-	c.MarkFlagsMutuallyExclusive("data", "seeds")
 	return c
 }
 

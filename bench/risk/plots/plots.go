@@ -15,7 +15,7 @@ import (
 
 var (
 	blue  = color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0xff}
-	band  = color.RGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0x38}
+	band  = color.NRGBA{R: 0x1f, G: 0x5f, B: 0xa8, A: 0x38}
 	black = color.RGBA{A: 0xff}
 	grey  = color.RGBA{R: 0x99, G: 0x99, B: 0x99, A: 0xff}
 	red   = color.RGBA{R: 0xc0, G: 0x39, B: 0x2b, A: 0xff}
@@ -40,6 +40,18 @@ func save(p *plot.Plot, dir, name string) ([]string, error) {
 		out = append(out, path)
 	}
 	return out, nil
+}
+
+// headroom shows 0 to 1 and leaves room for the legend above.
+func headroom(p *plot.Plot) {
+	p.Legend.Top = true
+	p.Y.Min, p.Y.Max = 0, 1.3
+	var ticks plot.ConstantTicks
+	for i := range 6 {
+		v := float64(i) / 5
+		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%.1f", v)})
+	}
+	p.Y.Tick.Marker = ticks
 }
 
 func line(xys plotter.XYs, c color.Color, width vg.Length) (*plotter.Line, error) {
@@ -99,17 +111,21 @@ func Trace(dir string, s riskbench.Scenario, seed uint64) ([]string, error) {
 	p.Legend.Add("true rate", real)
 	p.Legend.Add("estimate", told)
 	p.Legend.Add("90 % band", area)
-	p.Legend.Top = true
-	p.Y.Min, p.Y.Max = 0, 1
+	headroom(p)
+	p.X.Max = float64(len(stream.Steps))
 	return save(p, dir, "trace-"+s.Name)
 }
 
-// Reliability draws what estimators stated against what happened: on the diagonal both agree.
+// Reliability draws what estimators stated against what happened, on logarithmic scales because rates of failure are small:
+// on the diagonal both agree. What is below a thousandth is drawn there.
 func Reliability(dir, name string, bins []Named) ([]string, error) {
 	p := plot.New()
+	const least = 1e-3
 	p.Title.Text = "reliability: " + name
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.X.Label.Text, p.Y.Label.Text = "stated probability of Err", "rate of Err"
-	diagonal, err := line(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, grey, vg.Points(.7))
+	diagonal, err := line(plotter.XYs{{X: least, Y: least}, {X: 1, Y: 1}}, grey, vg.Points(.7))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +133,7 @@ func Reliability(dir, name string, bins []Named) ([]string, error) {
 	for i, b := range bins {
 		var xys plotter.XYs
 		for _, x := range b.Bins {
-			xys = append(xys, plotter.XY{X: x.Stated, Y: x.Happened})
+			xys = append(xys, plotter.XY{X: max(least, x.Stated), Y: max(least, x.Happened)})
 		}
 		if len(xys) == 0 {
 			continue
@@ -132,7 +148,7 @@ func Reliability(dir, name string, bins []Named) ([]string, error) {
 		p.Legend.Add(b.Name, l, dots)
 	}
 	p.Legend.Top, p.Legend.Left = true, true
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = least, 1, least, 1
 	return save(p, dir, "reliability-"+name)
 }
 
@@ -202,7 +218,8 @@ func Gaps(dir string, r *riskbench.Report) ([]string, error) {
 	}
 	p.Legend.Top = true
 	p.NominalX(names...)
-	p.Y.Min, p.Y.Max = least, max(1000, p.Y.Max)
+	p.X.Min, p.X.Max = -.5, float64(len(names))-.5
+	p.Y.Min, p.Y.Max = least, 1e4 // room for the legend
 	return save(p, dir, "gaps")
 }
 
@@ -245,8 +262,8 @@ func Gate(dir string, g riskbench.GateReport) ([]string, error) {
 		p.Add(at)
 		p.Legend.Add(fmt.Sprintf("cheapest: %.2f", g.Cheapest.Threshold), at)
 	}
-	p.Legend.Top = true
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 1, 5, 0, 1
+	headroom(p)
+	p.X.Min, p.X.Max = 1, 5
 	return save(p, dir, "gate")
 }
 
