@@ -18,9 +18,11 @@
 // averaged by how well they predict ([Member]). A change detector per action and per agent widens the belief when outcomes
 // speak against it.
 //
-// The joint Gaussian is kept in a form whose cost does not grow with the number of actions;
-// a [Tracker] is a belief updated in place. The encoding is split as a
-// shared block and one block per action; one observation changes the shared block and one action's block only.
+// The joint Gaussian is kept in a form whose cost does not grow with the number of actions. It is exact but for one thing:
+// where the agent's part drifts, what two actions have in common beyond what the agent, the slope and the tags are now is
+// forgotten. [Dense] forgets nothing, to check against and to compare with. A [Tracker] is a belief updated in place. The
+// encoding is split as a shared block and one block per action; one observation changes the shared block and one action's
+// block only.
 //
 // Ordering: outcomes are folded in the order in which they were settled. Only executed outcomes may be folded: a refused
 // call neither ages nor teaches, or a planner could ungate an action by asking for it.

@@ -47,13 +47,16 @@ func (m *Model) lookup(b Belief, d Declaration) (*shared, *state, error) {
 
 // estimate reads sh and s; it changes neither.
 func (m *Model) estimate(f *frame, sh *shared, s *state, d Declaration) Estimate {
-	mix := m.read(f, sh, s, d)
+	return s.estimate(m.read(f, sh, s, d))
+}
+
+func (r *record) estimate(mix mixture) Estimate {
 	lo, hi := mix.interval()
-	p := s.publish(mix.raw)
+	p := r.publish(mix.raw)
 	return Estimate{
 		P: p, Lo: math.Min(lo, p), Hi: math.Max(hi, p),
 		Mean: mix.mean, Variance: mix.variance, Score: score(p),
-		N: int64(s.n), Errs: int64(s.errs), LastChange: s.own.changed, ChangedAt: int64(s.own.at),
+		N: int64(r.n), Errs: int64(r.errs), LastChange: r.own.changed, ChangedAt: int64(r.own.at),
 	}
 }
 

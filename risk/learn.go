@@ -8,8 +8,8 @@ type space interface {
 	predict(member int) (mean, variance float64)
 	// weights returns those of the members; the slice is good until settle.
 	weights() []float64
-	// agent returns the variance of the agent's part.
-	agent(member int) float64
+	// agentVariance returns the variance of the agent's part.
+	agentVariance(member int) float64
 	// age adds variance to the agent's part and to the action's own.
 	age(member int, agent, own float64)
 	// correct moves the state along the last prediction, of variance S: its mean by S·al, its variance by S²·be.
@@ -126,7 +126,7 @@ func (m *Model) correct(sp space, i int, base, shared, own float64, err bool) {
 	c := &m.cfg.Members[i]
 	_, s := sp.predict(i)
 	room := math.Max(0, maxVariance-s)
-	shared = math.Max(0, math.Min(math.Min(shared+c.AgentDrift, room), maxVariance-sp.agent(i)))
+	shared = math.Max(0, math.Min(math.Min(shared+c.AgentDrift, room), maxVariance-sp.agentVariance(i)))
 	own = math.Min(own+c.ActionDrift, room)
 	sp.age(i, shared, own)
 	_, s = sp.predict(i)

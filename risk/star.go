@@ -398,8 +398,8 @@ func (f *frame) keepProper(member int) {
 
 func (f *frame) weights() []float64 { return f.sh.weights() }
 
-// agent returns the variance of the agent's part.
-func (f *frame) agent(member int) float64 { return f.sh.cov(member)[0] }
+// agentVariance returns the variance of the agent's part.
+func (f *frame) agentVariance(member int) float64 { return f.sh.cov(member)[0] }
 
 // age lets the agent's part and the action's own have moved. P gains q at the agent; with r the first column of its inverse
 // thereafter, seen from the new g the old agent's part is g₀ − q·r'(g−m) with variance q·(1−q·r₀).
