@@ -4,16 +4,12 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"github.com/seed-ab2cfece/delta-agents/action"
-	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
 const (
 	costSteps  = 500
 	costSpread = .6 // standard deviation of a log cost about its level
 	costWarm   = 20 // forecasts that are not judged
-	costScale  = 1e6
 )
 
 // CostScenario is a stream of costs of one action, declared to cost 100, with the true 0.95 quantile of each.
@@ -97,7 +93,7 @@ var costKinds = []struct {
 	name string
 	new  func() quantiler
 }{
-	{Delta, func() quantiler { return &productCost{belief: model.Prior()} }},
+	{Delta, func() quantiler { return &productCost{track()} }},
 	{"declared", func() quantiler { return fixed(math.Log(250)) }},
 	{"ewma", func() quantiler { return &emaCost{rate: tunedCost.rate, width: tunedCost.width, m: 100, v: 4000} }},
 	{"window", func() quantiler { return &windowCost{size: tunedCost.size} }},
@@ -108,24 +104,6 @@ var tunedCost = struct {
 	rate, width float64
 	size        int
 }{.05, 2, 60}
-
-// productCost is the product's forecast. Amounts are whole numbers: a millionth of a unit is fine enough.
-type productCost struct{ belief risk.Belief }
-
-var costly = risk.Declaration{Name: "action", Risk: 2, Estimate: action.Cost{Tokens: 100 * costScale}}
-
-func (f *productCost) forecast() float64 {
-	return math.Log(float64(model.Forecast(f.belief, costly).On(action.Tokens).P95) / costScale)
-}
-
-func (f *productCost) observe(x float64) {
-	o := risk.Observation{Cost: action.Cost{Tokens: int64(math.Round(math.Exp(x) * costScale))}}
-	next, _, err := model.Update(f.belief, costly, o)
-	if err != nil {
-		panic("riskbench: " + err.Error()) // the costs of a scenario are far from the limit of an amount
-	}
-	f.belief = next
-}
 
 // fixed is the declared cost times 2.5.
 type fixed float64

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // By hand, from the definitions: one action declared 2 (prior 0.0474), then Err, Ok.
@@ -78,5 +79,22 @@ func TestBaselinesKeepActionsApart(t *testing.T) {
 		}
 		after, _, _ := e.Predict(b)
 		assert.Equal(t, before, after, k.Name)
+	}
+}
+
+// The interval of a Beta distribution is the same wherever the search for it began.
+func TestBetaSpan(t *testing.T) {
+	r := random("span", 1)
+	var s betaSpan
+	a, b := .1, 3.
+	for range 3000 {
+		if r.Float64() < .1 {
+			a, b = .97*a+1, .97*b
+		} else {
+			a, b = .97*a, .97*b+1
+		}
+		_, lo, hi := s.of(a+.05, b+1, false)
+		require.InDelta(t, mathext.InvRegIncBeta(a+.05, b+1, .05), lo, 1e-8)
+		require.InDelta(t, mathext.InvRegIncBeta(a+.05, b+1, .95), hi, 1e-8)
 	}
 }

@@ -2,20 +2,17 @@ package riskbench
 
 import (
 	"fmt"
+	"math"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
-// product is the estimator of package risk, one belief per agent. It has to be told nothing that cannot be observed, and
-// the recorded streams are long: an observation it refuses is a mistake of this package.
-type product struct {
-	model   *risk.Model
-	beliefs map[string]risk.Belief
-}
+// product is the estimator of package risk with its defaults, one tracker per agent. Streams are made by this package and
+// recorded names are replaced, so what the tracker refuses is a mistake made here.
+type product struct{ agents map[string]*risk.Tracker }
 
-func newProduct() Estimator {
-	return &product{model: model, beliefs: map[string]risk.Belief{}}
-}
+func newProduct() Estimator { return &product{agents: map[string]*risk.Tracker{}} }
 
 var model = func() *risk.Model {
 	m, err := risk.New(risk.Config{})
@@ -25,13 +22,21 @@ var model = func() *risk.Model {
 	return m
 }()
 
-func (f *product) belief(a Action) risk.Belief {
-	b, ok := f.beliefs[a.Agent]
-	if !ok {
-		b = f.model.Prior()
-		f.beliefs[a.Agent] = b
+func track() *risk.Tracker {
+	t, err := model.Track(model.Prior())
+	if err != nil {
+		panic(err) // the prior is the model's own
 	}
-	return b
+	return t
+}
+
+func (f *product) of(a Action) *risk.Tracker {
+	t, ok := f.agents[a.Agent]
+	if !ok {
+		t = track()
+		f.agents[a.Agent] = t
+	}
+	return t
 }
 
 func declaration(a Action) risk.Declaration {
@@ -40,15 +45,31 @@ func declaration(a Action) risk.Declaration {
 
 // Predict returns the published estimate.
 func (f *product) Predict(a Action) (p, lo, hi float64) {
-	e := f.model.Risk(f.belief(a), declaration(a))
+	e := f.of(a).Risk(declaration(a))
 	return e.P, e.Lo, e.Hi
 }
 
-// Observe folds the outcome into the agent's belief.
+// Observe folds the outcome into what is known of the agent.
 func (f *product) Observe(a Action, err bool) {
-	next, _, e := f.model.Update(f.belief(a), declaration(a), risk.Observation{Err: err})
-	if e != nil {
-		panic(fmt.Sprintf("riskbench: %v", e)) // names are checked where streams are made
+	if _, e := f.of(a).Observe(declaration(a), risk.Observation{Err: err}); e != nil {
+		panic(fmt.Sprintf("riskbench: %v", e))
 	}
-	f.beliefs[a.Agent] = next
+}
+
+// productCost is the product's forecast of a cost. Amounts are whole numbers: a millionth of a unit is fine enough.
+type productCost struct{ t *risk.Tracker }
+
+const costScale = 1e6
+
+var costly = risk.Declaration{Name: "action", Risk: 2, Estimate: action.Cost{Tokens: 100 * costScale}}
+
+func (f *productCost) forecast() float64 {
+	return math.Log(float64(f.t.Forecast(costly).On(action.Tokens).P95) / costScale)
+}
+
+func (f *productCost) observe(x float64) {
+	o := risk.Observation{Cost: action.Cost{Tokens: int64(math.Round(math.Exp(x) * costScale))}}
+	if _, err := f.t.Observe(costly, o); err != nil {
+		panic("riskbench: " + err.Error())
+	}
 }

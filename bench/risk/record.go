@@ -40,6 +40,31 @@ func Record(calls []Call, declared int) (Stream, error) {
 	return s, nil
 }
 
+// Share returns s as the work of one fleet: what is learned of a tool with one agent says something of the same tool with
+// another. Agent and tool become tags of what either has; tools that one agent alone uses get no tag of their own.
+func Share(s Stream) Stream {
+	users, agents := map[string]int{}, map[string]int{}
+	for _, a := range s.Actions {
+		users[a.Name]++
+		if _, ok := agents[a.Agent]; !ok {
+			agents[a.Agent] = len(agents)
+		}
+	}
+	out := Stream{Steps: s.Steps}
+	for _, a := range s.Actions {
+		var tags []string
+		if len(agents) > 1 {
+			tags = append(tags, fmt.Sprintf("agent-%d", agents[a.Agent]))
+		}
+		if users[a.Name] > 1 {
+			tags = append(tags, a.Name)
+		}
+		a.Tags, a.Agent, a.Name = tags, "fleet", fmt.Sprintf("action-%d", a.ID)
+		out.Actions = append(out.Actions, a)
+	}
+	return out
+}
+
 // Recorded is how estimators did on recorded calls, each predicted before its outcome is told.
 type Recorded struct {
 	Data   string          `json:"data"` // what was recorded, such as the file's name

@@ -121,3 +121,25 @@ func TestGate(t *testing.T) {
 	_, err = Gate(t.Context(), "", s, Prices{Err: math.NaN()})
 	require.ErrorContains(t, err, "the cost of an err is NaN")
 }
+
+// Shared tools: the same steps, one agent, and tags only for what has company.
+func TestShare(t *testing.T) {
+	s, err := Record(calls(5), 2)
+	require.NoError(t, err)
+	x := Share(s)
+	assert.Equal(t, s.Steps, x.Steps)
+	assert.Equal(t, []string{"agent-0", "tool-0"}, x.Actions[0].Tags)
+	assert.Equal(t, []string{"agent-1", "tool-0"}, x.Actions[1].Tags)
+	assert.Equal(t, []string{"agent-0"}, x.Actions[2].Tags, "nobody else charges")
+	assert.Nil(t, s.Actions[0].Tags, "the stream given stays")
+
+	// An agent that never used the tool knows of it.
+	first := Share(Stream{Actions: []Action{{ID: 0, Agent: "a", Name: "x", Declared: 2}, {ID: 1, Agent: "b", Name: "x", Declared: 2}}})
+	e := newProduct()
+	before, _, _ := e.Predict(first.Actions[1])
+	for range 5 {
+		e.Observe(first.Actions[0], true)
+	}
+	after, _, _ := e.Predict(first.Actions[1])
+	assert.Greater(t, after, before)
+}

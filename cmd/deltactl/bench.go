@@ -57,6 +57,7 @@ type benchRisk struct {
 	plots          string
 	data           []string
 	declared       int
+	share          bool
 }
 
 func newBenchRisk() *cobra.Command {
@@ -89,6 +90,7 @@ func newBenchRisk() *cobra.Command {
 	f.IntVar(&b.cfg.Seeds, "seeds", riskbench.Config{}.WithDefaults().Seeds, "streams per scenario")
 	f.StringSliceVar(&b.data, "data", nil, "recorded calls to judge on instead, - for standard input")
 	f.IntVar(&b.declared, "declared", replay.Config{}.WithDefaults().Declared, "with --data: risk to declare every action with, 1 to 5")
+	f.BoolVar(&b.share, "share-tools", false, "with --data: let delta learn of a tool from all agents that use it")
 	f.StringVar(&b.plots, "plots", "", "folder to draw pictures in, PNG and SVG")
 	f.BoolVar(&b.json, "json", false, "print JSON")
 	f.BoolVar(&b.markdown, "markdown", false, "print a table in Markdown")
@@ -125,6 +127,9 @@ func (b *benchRisk) recorded(c *cobra.Command) error {
 		s, err := recording(c, b.declared, path)
 		if err != nil {
 			return err
+		}
+		if b.share {
+			s = riskbench.Share(s)
 		}
 		r, err := riskbench.Prequential(c.Context(), path, s, riskbench.Estimators(), func(done, total int64) { bar.step(path, done, total) })
 		if err != nil {
