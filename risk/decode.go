@@ -103,7 +103,7 @@ func (s *shared) checkState() error {
 		if !bounded(s.mean(i), maxPart) {
 			return fmt.Errorf("mean of member %d is not proper: %v", i, s.mean(i))
 		}
-		if !factor(scratch, s.cov(i), s.k()) {
+		if factor(scratch, s.cov(i), s.k()) <= 0 {
 			return fmt.Errorf("covariance of member %d is not positive definite", i)
 		}
 	}

@@ -27,8 +27,9 @@ type record struct {
 
 // mixture is what the members believe together.
 type mixture struct {
-	each [maxMembers]float64 // probability of Err by member
-	raw  float64             // their weighted mean
+	each   [maxMembers]float64 // probability of Err by member
+	spread [maxMembers]float64 // variance of the log-odds by member
+	raw    float64             // the weighted mean of each
 	gauss
 }
 
@@ -37,7 +38,8 @@ func (m *Model) look(sp space, base []float64) (mix mixture) {
 	weights := sp.weights()
 	var means [maxMembers]float64
 	for i, w := range weights {
-		g := predicted(sp, i, base[i])
+		g, s := predicted(sp, i, base[i])
+		mix.spread[i] = s
 		mix.each[i] = m.rule.expect(g)
 		mix.raw += w * mix.each[i]
 		mix.mean += w * g.mean
@@ -51,10 +53,10 @@ func (m *Model) look(sp space, base []float64) (mix mixture) {
 	return mix
 }
 
-// predicted is a prediction within the reach of the quadrature.
-func predicted(sp space, member int, base float64) gauss {
-	mean, variance := sp.predict(member)
-	return gauss{clamp(base+mean, -maxLogOdds, maxLogOdds), clamp(variance, minVariance, maxVariance)}
+// predicted is a prediction within the reach of the quadrature, and its variance as it is.
+func predicted(sp space, member int, base float64) (gauss, float64) {
+	mean, s := sp.predict(member)
+	return gauss{clamp(base+mean, -maxLogOdds, maxLogOdds), clamp(s, minVariance, maxVariance)}, s
 }
 
 // publish returns what is published where the members say raw.
@@ -103,7 +105,7 @@ func (m *Model) learn(sp space, base []float64, agent *track, runs uint64, r *re
 		shared = m.cfg.Better.AgentInflation
 	}
 	for i := range sp.weights() {
-		m.correct(sp, i, base[i], shared, own, err)
+		m.correct(sp, i, base[i], prior.spread[i], shared, own, err)
 	}
 	m.weigh(sp.weights(), prior.each[:], err)
 	sp.settle()
@@ -120,17 +122,15 @@ func (m *Model) learn(sp space, base []float64, agent *track, runs uint64, r *re
 	return in
 }
 
-// correct ages one member by its drift and what a change adds, and corrects it. The variance of a prediction stays within
-// the reach of the quadrature.
-func (m *Model) correct(sp space, i int, base, shared, own float64, err bool) {
+// correct ages one member, whose prediction has the variance s, by its drift and what a change adds, and corrects it. The
+// variance of a prediction stays within the reach of the quadrature.
+func (m *Model) correct(sp space, i int, base, s, shared, own float64, err bool) {
 	c := &m.cfg.Members[i]
-	_, s := sp.predict(i)
-	room := math.Max(0, maxVariance-s)
-	shared = math.Max(0, math.Min(math.Min(shared+c.AgentDrift, room), maxVariance-sp.agentVariance(i)))
-	own = math.Min(own+c.ActionDrift, room)
+	room := max(0, maxVariance-s)
+	shared = max(0, min(shared+c.AgentDrift, room, maxVariance-sp.agentVariance(i)))
+	own = min(own+c.ActionDrift, room)
 	sp.age(i, shared, own)
-	_, s = sp.predict(i)
-	g := predicted(sp, i, base)
+	g, s := predicted(sp, i, base)
 	post, _ := m.rule.match(g, err)
 	sp.correct(i, (post.mean-g.mean)/g.variance, (post.variance-g.variance)/(g.variance*s))
 }

@@ -194,28 +194,37 @@ func tame(fs []float64, reach float64) {
 	}
 }
 
-// factor writes the upper triangular U with P = U·U' over out, as a lower triangle of its transpose, row by row. False
-// where P is not positive definite with room for rounding.
-func factor(out, p []float64, k int) bool {
+// factor writes the upper triangular U with P = U·U' over out, column by column, and returns the least of its squared
+// diagonal: 0 or less where P is not positive definite with room for rounding.
+func factor(out, p []float64, k int) (least float64) {
+	copy(out, p[:packed(k)])
+	least = maxPart
 	for j := k - 1; j >= 0; j-- {
-		for i := j; i >= 0; i-- {
-			sum := p[packed(j)+i]
-			for l := j + 1; l < k; l++ {
-				row := out[packed(l):]
-				sum -= row[i] * row[j]
-			}
-			if i == j {
-				if !(sum > 1e-4*minVariance) || !(sum < maxPart) {
-					return false
-				}
-				out[packed(j)+j] = math.Sqrt(sum)
-			} else {
-				out[packed(j)+i] = sum / out[packed(j)+j]
+		col := out[packed(j) : packed(j)+j+1]
+		d := col[j]
+		if !(d > leastPivot) || !(d < maxPart) {
+			return 0
+		}
+		least = math.Min(least, d)
+		d = math.Sqrt(d)
+		col[j] = d
+		for i := range col[:j] {
+			col[i] /= d
+		}
+		at := 0
+		for i, f := range col[:j] {
+			to := out[at : at+i+1]
+			at += i + 1
+			for l := range to {
+				to[l] -= f * col[l]
 			}
 		}
 	}
-	return true
+	return least
 }
+
+// leastPivot is well above what rounding leaves of a variance of one, and below the least variance.
+const leastPivot = 1e-4 * minVariance
 
 // firstColumn solves P·r = e₀ from the factor.
 func firstColumn(r, u []float64) {
@@ -247,6 +256,7 @@ type leaf struct {
 	a, v    float64
 	b, u, p []float64 // u = h + b, p = P·u
 	pu, um  float64   // p'u, u'm
+	least   float64   // bound on the squared diagonal of the factor of P; 0 where it is not known
 }
 
 // open unpacks an action; the tags of its declaration must be known to the shared parts.
@@ -370,6 +380,7 @@ func (f *frame) correct(member int, al, be float64) {
 		}
 		at += i + 1
 	}
+	l.least *= left // what a rank-one correction takes from the factor at most
 	f.keepProper(member)
 }
 
@@ -384,7 +395,10 @@ func (f *frame) keepProper(member int) {
 			l.a = 0
 		}
 	}
-	for ridge := minVariance; !factor(f.factor, cov, len(m)); ridge *= 100 {
+	if l.least > 1e3*leastPivot {
+		return
+	}
+	for ridge := minVariance; factor(f.factor, cov, len(m)) <= 0; ridge *= 100 {
 		tame(cov, maxVariance)
 		for i := range m {
 			at := packed(i) + i
@@ -406,7 +420,11 @@ func (f *frame) agentVariance(member int) float64 { return f.sh.cov(member)[0] }
 func (f *frame) age(member int, agent, own float64) {
 	l, m, cov := &f.leaves[member], f.sh.mean(member), f.sh.cov(member)
 	l.v += own
-	if agent <= 0 || !factor(f.factor, cov, len(m)) {
+	l.least = 0
+	if agent <= 0 {
+		return
+	}
+	if l.least = factor(f.factor, cov, len(m)); l.least <= 0 {
 		return
 	}
 	r := f.column
