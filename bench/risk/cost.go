@@ -78,9 +78,10 @@ type CostResult struct {
 type CostScore struct {
 	Name  string  `json:"name"`
 	Gap   float64 `json:"gap"`
-	GapSE float64 `json:"gap_se"`
 	Cover float64 `json:"cover"`
 	P5    float64 `json:"cover_p5"` // the share that 19 streams of 20 exceed
+	// SE holds the standard errors of gap and cover over the seeds; nil of fewer than twenty seeds.
+	SE map[string]float64 `json:"se,omitempty"`
 }
 
 // quantiler forecasts the 0.95 quantile of the next log cost.
@@ -158,12 +159,24 @@ func (r *runner) cost(ctx context.Context, c CostScenario) (CostResult, error) {
 	out := CostResult{Scenario: c.Name}
 	for k, kind := range costKinds {
 		s := all[k]
-		out.Scores = append(out.Scores, CostScore{
-			Name: kind.name, Gap: mean(s.own)/mean(s.best) - 1, GapSE: spread(s.own, s.best),
-			Cover: mean(s.covered), P5: quantile(sorted(s.covered), .05),
-		})
+		out.Scores = append(out.Scores, costScore(kind.name, s.own, s.best, s.covered))
 	}
 	return out, err
+}
+
+func costScore(name string, own, best, covered []float64) CostScore {
+	s := CostScore{Name: name, Gap: mean(own)/mean(best) - 1, Cover: mean(covered), P5: quantile(sorted(covered), .05)}
+	if len(own) < 2*blocks {
+		return s
+	}
+	var gaps, covers []float64
+	for i := range blocks {
+		lo, hi := i*len(own)/blocks, (i+1)*len(own)/blocks
+		gaps = append(gaps, mean(own[lo:hi])/mean(best[lo:hi])-1)
+		covers = append(covers, mean(covered[lo:hi]))
+	}
+	s.SE = map[string]float64{"gap": standardError(gaps), "cover": standardError(covers)}
+	return s
 }
 
 func walkCost(f quantiler, x, q []float64) (own, best, covered float64) {

@@ -100,22 +100,13 @@ func alarm(values []float64) float64 {
 	return values[max(0, int(math.Ceil(n*(1-farAlarm)))-1)]
 }
 
-// spread is the standard error of the ratio of two means, minus one.
-func spread(own, best []float64) float64 {
-	n := float64(len(own))
-	if n < 2 {
-		return 0
+// standardError is that of the mean of v.
+func standardError(v []float64) float64 {
+	m, n, sum := mean(v), float64(len(v)), 0.
+	for _, x := range v {
+		sum += (x - m) * (x - m)
 	}
-	var so, sb float64
-	for i := range own {
-		so, sb = so+own[i], sb+best[i]
-	}
-	var v float64
-	for i := range own {
-		d := own[i] - so/sb*best[i]
-		v += d * d
-	}
-	return math.Sqrt(v/(n-1)/n) / (sb / n)
+	return math.Sqrt(sum / (n - 1) / n)
 }
 
 func mean(v []float64) (m float64) {

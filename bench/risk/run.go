@@ -102,12 +102,13 @@ type Report struct {
 type Mean struct {
 	Name   string  `json:"name"` // "oracle" for the exact filter
 	Gap    float64 `json:"gap"`
-	GapSE  float64 `json:"gap_se"`
 	Brier  float64 `json:"brier"`
 	ECE    float64 `json:"ece"`
 	Cover  float64 `json:"cover"`
 	NIS    float64 `json:"nis"`
 	Regret float64 `json:"regret"`
+	// SE holds the standard errors of gap and regret over the seeds; nil of fewer than twenty seeds.
+	SE map[string]float64 `json:"se,omitempty"`
 }
 
 // Run takes every estimator along every stream.
@@ -319,14 +320,25 @@ func means(results []Result) []Mean {
 			s := pick(r)
 			m.Name = s.Name
 			m.Gap += s.Gap / n
-			m.GapSE += s.GapSE * s.GapSE / (n * n)
 			m.Brier += s.Brier / n
 			m.ECE += s.ECE / n
 			m.Cover += s.Cover / n
 			m.NIS += s.NIS / n
 			m.Regret += s.Regret / n
 		}
-		m.GapSE = math.Sqrt(m.GapSE)
+		for _, name := range []string{"gap", "regret"} {
+			var v float64
+			for _, r := range results {
+				se := pick(r).SE[name]
+				v += se * se / (n * n)
+			}
+			if v > 0 {
+				if m.SE == nil {
+					m.SE = map[string]float64{}
+				}
+				m.SE[name] = math.Sqrt(v)
+			}
+		}
 		out = append(out, m)
 	}
 	add(func(r Result) Score { return *r.Oracle })

@@ -10,9 +10,7 @@ import (
 func (r *Report) Table() (header []string, rows [][]string) {
 	header = []string{"scenario", "gap %", "ECE %", "cover", "also", "verdict"}
 	others := r.others()
-	for _, o := range others {
-		header = append(header, o)
-	}
+	header = append(header, others...)
 	for _, list := range [][]Result{r.Scenarios, r.Families} {
 		for _, x := range list {
 			row := r.row(x.Scenario, "delay median", "delay p90", "gated", "regret median", "early regret")
@@ -49,23 +47,30 @@ func (r *Report) Table() (header []string, rows [][]string) {
 
 // others are the names of the baselines that ran.
 func (r *Report) others() (out []string) {
-	for _, list := range [][]Result{r.Scenarios, r.Families} {
-		for _, x := range list {
-			for _, s := range x.Scores {
-				if s.Name != Delta {
-					out = append(out, s.Name)
-				}
-			}
-			return out
+	var all []string
+	switch {
+	case len(r.Scenarios) > 0:
+		all = names(r.Scenarios[0])
+	case len(r.Families) > 0:
+		all = names(r.Families[0])
+	case len(r.Costs) > 0:
+		for _, s := range r.Costs[0].Scores {
+			all = append(all, s.Name)
 		}
 	}
-	for _, x := range r.Costs {
-		for _, s := range x.Scores[1:] {
-			out = append(out, s.Name)
+	for _, name := range all {
+		if name != Delta {
+			out = append(out, name)
 		}
-		return out
 	}
-	return nil
+	return out
+}
+
+func names(r Result) (out []string) {
+	for _, s := range r.Scores {
+		out = append(out, s.Name)
+	}
+	return out
 }
 
 func (r *Report) meanRow(others []string) []string {
@@ -98,8 +103,11 @@ func (r *Report) row(scenario string, also ...string) []string {
 		if v.Scenario != scenario {
 			continue
 		}
-		if !v.Pass {
+		switch {
+		case !v.Pass && !v.Close:
 			row[5] = "MISS"
+		case !v.Pass && row[5] == "pass":
+			row[5] = "close"
 		}
 		switch v.Metric {
 		case "gap":
@@ -123,7 +131,13 @@ var shortNames = strings.NewReplacer("delay median", "delay", "delay p90", "p90"
 
 // cell is what was measured and how it stands to the target.
 func (v Verdict) cell() string {
-	x := func(f float64) string { return strings.TrimSuffix(v.unit(f), " %") }
+	x := func(f float64) string {
+		text := strings.TrimSuffix(v.unit(f), " %")
+		if v.Close {
+			text += " ± " + strings.TrimSuffix(v.unit(v.SE), " %")
+		}
+		return text
+	}
 	short := func(f float64) string {
 		if v.Metric == "gap" || v.Metric == "ece" {
 			return fmt.Sprintf("%.3g", 100*f)

@@ -84,7 +84,6 @@ type Score struct {
 	Name    string  `json:"name"`
 	LogLoss float64 `json:"logloss"` // expected, nats per execution
 	Gap     float64 `json:"gap"`     // over the oracle's, a fraction
-	GapSE   float64 `json:"gap_se"`  // standard error of Gap over the seeds
 	Brier   float64 `json:"brier"`
 	ECE     float64 `json:"ece"`
 	Cover   float64 `json:"cover"`  // of the 90 % interval
@@ -95,6 +94,8 @@ type Score struct {
 	Early   float64 `json:"regret_early,omitempty"` // in the hundred executions after the agent or an action changed
 	Delay   *Delays `json:"delay,omitempty"`
 	Bins    []Bin   `json:"bins"`
+	// SE holds the standard errors of the metrics over the seeds, by name; nil of fewer than twenty seeds.
+	SE map[string]float64 `json:"se,omitempty"`
 }
 
 // Delays of detection, in executions after a jump.
@@ -106,8 +107,36 @@ type Delays struct {
 	Threshold     float64 `json:"threshold"` // that threshold
 }
 
-// gather sums up the tallies of all seeds.
+// blocks is into how many parts the seeds are split to tell the spread of a metric.
+const blocks = 10
+
+// gather sums up the tallies of all seeds. The spread comes from batch means: every metric, quantiles and calibration
+// error included, is told of each tenth of the seeds by itself.
 func gather(name string, all []tally, w watch, perSeed bool) Score {
+	s := sum(name, all, w, perSeed)
+	if len(all) < 2*blocks {
+		return s
+	}
+	var parts []Score
+	for i := range blocks {
+		parts = append(parts, sum(name, all[i*len(all)/blocks:(i+1)*len(all)/blocks], w, perSeed))
+	}
+	s.SE = map[string]float64{}
+	for _, m := range metrics {
+		v := make([]float64, 0, blocks)
+		for _, p := range parts {
+			if x, ok := p.metric(m); ok {
+				v = append(v, x)
+			}
+		}
+		if len(v) == blocks {
+			s.SE[m] = standardError(v)
+		}
+	}
+	return s
+}
+
+func sum(name string, all []tally, w watch, perSeed bool) Score {
 	col := func(f func(*tally) float64) []float64 {
 		out := make([]float64, len(all))
 		for i := range all {
@@ -118,18 +147,13 @@ func gather(name string, all []tally, w watch, perSeed bool) Score {
 	own, best := col(func(t *tally) float64 { return t.own }), col(func(t *tally) float64 { return t.best })
 	regrets := col(func(t *tally) float64 { return t.regret })
 	s := Score{
-		Name: name, LogLoss: mean(own), Gap: mean(own)/mean(best) - 1, GapSE: spread(own, best),
+		Name: name, LogLoss: mean(own), Gap: mean(own)/mean(best) - 1,
 		Brier: mean(col(func(t *tally) float64 { return t.brier })), NIS: mean(col(func(t *tally) float64 { return t.nis })),
 		Cover: mean(col(func(t *tally) float64 { return t.covered })), Gated: mean(col(func(t *tally) float64 { return t.gated })),
 		Regret: mean(regrets), Median: quantile(sorted(regrets), .5), Early: mean(col(func(t *tally) float64 { return t.early })),
 	}
 	if perSeed { // streams of one family differ: each counts alike
-		ratios := col(func(t *tally) float64 { return t.own/t.best - 1 })
-		ones := make([]float64, len(ratios))
-		for i := range ones {
-			ones[i] = 1
-		}
-		s.Gap, s.GapSE = mean(ratios), spread(ratios, ones)
+		s.Gap = mean(col(func(t *tally) float64 { return t.own/t.best - 1 }))
 	}
 	var b bins
 	for i := range all {

@@ -2,7 +2,6 @@ package riskbench
 
 import (
 	"fmt"
-	"math"
 )
 
 // Target is what the product's estimator is held to: a value from lo to hi.
@@ -19,8 +18,9 @@ type Verdict struct {
 	Measured float64 `json:"measured"`
 	Lo       float64 `json:"lo,omitempty"`
 	Hi       float64 `json:"hi"`
-	SE       float64 `json:"se,omitempty"` // standard error of gaps over the seeds
+	SE       float64 `json:"se,omitempty"` // standard error over the seeds; 0 where there are fewer than twenty
 	Pass     bool    `json:"pass"`
+	Close    bool    `json:"close,omitempty"` // not passed, by less than two standard errors
 }
 
 // overall is the scenario of what is judged over all eleven.
@@ -76,20 +76,26 @@ func Targets() []Target { return append([]Target(nil), targets...) }
 func judge(r *Report) []Verdict {
 	out := []Verdict{}
 	for _, t := range targets {
-		v, se, ok := r.measured(t)
-		if !ok {
-			continue
+		if x, se, ok := r.measured(t); ok {
+			v := Verdict{Scenario: t.Scenario, Metric: t.Metric, Measured: x, Lo: t.Lo, Hi: t.Hi, SE: se}
+			v.Pass = v.within(0)
+			v.Close = !v.Pass && v.within(2*se)
+			out = append(out, v)
 		}
-		out = append(out, Verdict{t.Scenario, t.Metric, v, t.Lo, t.Hi, se, v <= t.Hi && v >= t.Lo || t.Lo == 0 && v <= t.Hi})
 	}
 	return out
+}
+
+// within reports whether the target is met with that much room. There is no lower bound where it is nought.
+func (v Verdict) within(room float64) bool {
+	return v.Measured <= v.Hi+room && (v.Lo == 0 || v.Measured >= v.Lo-room)
 }
 
 func (r *Report) measured(t Target) (v, se float64, ok bool) {
 	if t.Scenario == overall {
 		for _, m := range r.Mean {
 			if m.Name == Delta {
-				return map[string]float64{"gap": m.Gap, "regret": m.Regret}[t.Metric], map[string]float64{"gap": m.GapSE}[t.Metric], true
+				return map[string]float64{"gap": m.Gap, "regret": m.Regret}[t.Metric], m.SE[t.Metric], true
 			}
 		}
 		return 0, 0, false
@@ -97,43 +103,62 @@ func (r *Report) measured(t Target) (v, se float64, ok bool) {
 	for _, list := range [][]Result{r.Scenarios, r.Families} {
 		for _, x := range list {
 			if s, ok := x.Of(Delta); ok && x.Scenario == t.Scenario {
-				v, se = s.metric(t.Metric)
-				return v, se, true
+				v, ok := s.metric(t.Metric)
+				return v, s.SE[t.Metric], ok
 			}
 		}
 	}
 	for _, x := range r.Costs {
 		if x.Scenario == t.Scenario {
 			s := x.Scores[0]
-			if t.Metric == "gap" {
-				return s.Gap, s.GapSE, true
-			}
-			return s.Cover, 0, true
+			return map[string]float64{"gap": s.Gap, "cover": s.Cover}[t.Metric], s.SE[t.Metric], true
 		}
 	}
 	return 0, 0, false
 }
 
-func (s Score) metric(name string) (v, se float64) {
-	switch name {
-	case "gap":
-		return s.Gap, s.GapSE
-	case "ece":
-		return s.ECE, 0
-	case "cover":
-		return s.Cover, 0
-	case "gated":
-		return s.Gated, 0
-	case "regret median":
-		return s.Median, 0
-	case "early regret":
-		return s.Early, 0
-	case "delay median":
-		return s.Delay.Median, 0
-	case "delay p90":
-		return s.Delay.P90, 0
+// metrics are the names of what a score tells.
+var metrics = []string{
+	"logloss", "gap", "brier", "ece", "cover", "nis", "gated", "regret", "regret median", "early regret",
+	"delay median", "delay p90", "matched median", "matched p90",
+}
+
+func (s Score) metric(name string) (v float64, ok bool) {
+	var d Delays
+	if s.Delay != nil {
+		d = *s.Delay
 	}
-	return math.NaN(), 0
+	switch name {
+	case "logloss":
+		return s.LogLoss, true
+	case "gap":
+		return s.Gap, true
+	case "brier":
+		return s.Brier, true
+	case "ece":
+		return s.ECE, true
+	case "cover":
+		return s.Cover, true
+	case "nis":
+		return s.NIS, true
+	case "gated":
+		return s.Gated, true
+	case "regret":
+		return s.Regret, true
+	case "regret median":
+		return s.Median, true
+	case "early regret":
+		return s.Early, true
+	case "delay median":
+		return d.Median, s.Delay != nil
+	case "delay p90":
+		return d.P90, s.Delay != nil
+	case "matched median":
+		return d.MatchedMedian, s.Delay != nil
+	case "matched p90":
+		return d.MatchedP90, s.Delay != nil
+	}
+	return 0, false
 }
 
 // String is "gap 2.1 % ≤ 2.3 %".

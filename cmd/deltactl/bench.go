@@ -36,7 +36,8 @@ failure is known at every step, and prints one line per scenario:
   cover      how often the 90 % interval holds the true rate
   also       executions from a jump to the first p̂ of 0.2, at that gate and at
              matched false alarms; false gates; regret per 1000 of gating at 1/11
-  verdict    pass, or MISS where any target of the line is missed; a target stands
+  verdict    pass; close where targets are missed by less than two standard errors
+             over the seeds (±); MISS where one is missed by more. A target stands
              beside what was measured
 
 Then come the gaps of the baselines. The same seeds give the same digits.
