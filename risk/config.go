@@ -27,7 +27,7 @@ type Config struct {
 	// Members are the variance settings that are averaged, at most eight. Default [Bank].
 	Members []Member
 	// Slope is the prior variance of the slope on the declared level: how far declarations may turn out to mean more or
-	// less than they say. Default 0.02.
+	// less than they say. Default 0.25.
 	Slope float64
 	// Forget is the power that a member's weight is raised to before each outcome: 1 remembers for ever. Default 0.995.
 	Forget float64
@@ -59,9 +59,9 @@ type Member struct {
 // middle.
 func Bank() []Member {
 	return []Member{
-		{Agent: .02, Tag: .02, Action: 6, AgentDrift: 1e-5, ActionDrift: 5e-4},
-		{Agent: 1.15, Tag: .045, Action: 1.47, AgentDrift: 3.5e-4, ActionDrift: 6.4e-4},
-		{Agent: 1.2, Tag: .34, Action: .37, AgentDrift: 1e-4, ActionDrift: 1e-4},
+		{Agent: .02, Tag: .02, Action: 6, AgentDrift: 1e-5, ActionDrift: 1e-3},
+		{Agent: 1.15, Tag: .045, Action: 1.47, AgentDrift: 4e-4, ActionDrift: 8e-4},
+		{Agent: .9, Tag: .2, Action: .35, AgentDrift: 2e-4, ActionDrift: 4e-4},
 	}
 }
 
@@ -113,7 +113,7 @@ func (c Config) WithDefaults() Config {
 	if len(c.Members) == 0 {
 		c.Members = Bank()
 	}
-	def(&c.Slope, .02)
+	def(&c.Slope, .25)
 	def(&c.Forget, .995)
 	def(&c.Floor, 1e-6)
 	// Page 1954, Moustakides 1986: a one-sided sum of log likelihood ratios is the quickest detector of a known shift.

@@ -35,11 +35,11 @@ func Example() {
 	f := model.Forecast(belief, charge).On(action.Tokens)
 	fmt.Printf("95 of 100 calls use at most %d tokens (%d seen)\n", f.P95, f.N)
 	// Output:
-	// declared     p 0.047 [0.001, 0.256] score 2.00, effective 2.00, trust 0.385
+	// declared     p 0.047 [0.001, 0.262] score 2.00, effective 2.00, trust 0.385
 	// after 20 Ok  p 0.013 [0.000, 0.063] score 1.00, effective 2.00, trust 0.903
-	// Err: surprise 0.65 nats, 6.3 bits, change ""
+	// Err: surprise 0.67 nats, 6.3 bits, change ""
 	// Err: surprise 0.52 nats, 4.4 bits, change ""
-	// Err: surprise 2.14 nats, 3.0 bits, change "worse"
-	// after 3 Err  p 0.476 [0.059, 0.924] score 4.90, effective 4.90, trust 0.395
+	// Err: surprise 2.10 nats, 3.0 bits, change "worse"
+	// after 3 Err  p 0.481 [0.060, 0.927] score 4.92, effective 4.92, trust 0.395
 	// 95 of 100 calls use at most 1026 tokens (23 seen)
 }

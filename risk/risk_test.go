@@ -172,6 +172,10 @@ func TestI13_AnySequenceLeavesEveryBeliefProper(t *testing.T) {
 				Name: rapid.SampledFrom([]string{"a", "b", "c/d"}).Draw(t, "name"),
 				Risk: rapid.IntRange(1, 5).Draw(t, "risk"),
 			}
+			d.Tags = rapid.SampledFrom([][]string{nil, nil, {"x"}, {"y", "x"}, {"z"}}).Draw(t, "tags")
+			if rapid.IntRange(0, 9).Draw(t, "reset") == 0 {
+				b = m.Reset(b, d.Name)
+			}
 			if rapid.Bool().Draw(t, "estimated") {
 				d.Estimate = cost(t)
 			}

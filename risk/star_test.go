@@ -139,8 +139,8 @@ func differ(t *testing.T, c Config, form func(*Model) observer, w *town, steps, 
 	return mean, variance, loss
 }
 
-// still is the bank without drift of the agent's part: all that remains of the model is exact in star form.
-func still() Config {
+// steadyAgent is the bank without drift of the agent's part: all that remains of the model is exact in star form.
+func steadyAgent() Config {
 	c := Config{Members: Bank(), Worse: Change{AgentInflation: minVariance}, Better: Change{AgentInflation: minVariance}}
 	for i := range c.Members {
 		c.Members[i].AgentDrift = 0
@@ -159,8 +159,8 @@ func TestStarEqualsDense(t *testing.T) {
 		actions, tags, steps int
 	}{
 		{"one action", Config{}, exactly, 1, 0, 300},
-		{"no drift of the agent", still(), exactly, 12, 0, 800},
-		{"no drift of the agent, tags", still(), exactly, 12, 4, 800},
+		{"no drift of the agent", steadyAgent(), exactly, 12, 0, 800},
+		{"no drift of the agent, tags", steadyAgent(), exactly, 12, 4, 800},
 		{"drift", Config{}, asProjected, 12, 0, 600},
 		{"drift, tags", Config{}, asProjected, 12, 3, 600},
 		{"drift, many actions", Config{}, asProjected, 60, 3, 100},
