@@ -123,7 +123,7 @@ func (g gauss) mode() (at, variance, z float64) {
 		step := clamp((z*p-(at-g.mean)*precision)/(z*p*p+precision), -3, 3)
 		at += step
 		z = math.Exp(-at)
-		if math.Abs(step) < 1e-3 { // squared by the step that was just taken; the quadrature needs no better centre
+		if math.Abs(step) < 1e-5 { // squared by the step that was just taken: one more or less changes no digit that counts
 			break
 		}
 	}

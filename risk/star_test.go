@@ -112,6 +112,11 @@ type observer interface {
 func differ(t *testing.T, c Config, form func(*Model) observer, w *town, steps, every int) (mean, variance float64, loss [2]float64) {
 	m, err := New(c)
 	require.NoError(t, err)
+	for _, side := range []*Change{&m.cfg.Worse, &m.cfg.Better} {
+		if side.AgentInflation == minVariance { // the least that can be configured; here it means none
+			side.AgentInflation = 0
+		}
+	}
 	star, err := m.Track(m.Prior())
 	require.NoError(t, err)
 	dense := form(m)
