@@ -104,7 +104,21 @@ func (e *Engine) Register(agents ...*Agent) error {
 		if a == nil {
 			return errors.New("register: agent is nil")
 		}
+		if err := e.declarable(a); err != nil {
+			return fmt.Errorf("register: %w", err)
+		}
 		e.state(a)
+	}
+	return nil
+}
+
+// declarable reports an action that the risk model cannot take: what cannot be estimated would be gated as if it always
+// failed.
+func (e *Engine) declarable(a *Agent) error {
+	for _, name := range a.Actions() {
+		if err := e.rules.Model.Check(a.compiled.Actions[name].Declaration()); err != nil {
+			return fmt.Errorf("agent %q: %w", a.name, err)
+		}
 	}
 	return nil
 }

@@ -234,11 +234,21 @@ func (t *tally) ece() (sum float64) {
 	return sum
 }
 
-func TestScenariosOfOneAction(t *testing.T) { testScenarios(t, Single()) }
+func TestScenariosOfOneAction(t *testing.T) { testScenarios(t, Single(), scenarios) }
 
-func TestScenariosWithTheBank(t *testing.T) { testScenarios(t, Config{}) }
+// The bank, which does not know that the agent has one action only, reaches what a filter made for that reaches, but for
+// the calibration of bursts.
+func TestScenariosWithTheBank(t *testing.T) {
+	list := slices.Clone(scenarios)
+	for i := range list {
+		if list[i].name == "bursty" {
+			list[i].ece = .025
+		}
+	}
+	testScenarios(t, Config{}, list)
+}
 
-func testScenarios(t *testing.T, c Config) {
+func testScenarios(t *testing.T, c Config, scenarios []scenario) {
 	m, err := New(c)
 	require.NoError(t, err)
 	var gaps, regrets float64
