@@ -87,7 +87,7 @@ func (r *rule) match(g gauss, err bool) (gauss, float64) {
 	var z1, z2 float64
 	for i, n := range r.node {
 		s := sd * n
-		w, h, e := math.Exp(r.log[i]-s*s*half), math.Exp(-tilt*s), math.Exp(-s)
+		w, h, e := exp(r.log[i]-s*s*half), exp(-tilt*s), exp(-s)
 		up, down := w*h/(1+z*e), w*e/(h*(e+z))
 		z0 += up + down
 		z1 += (up - down) * s
@@ -109,20 +109,20 @@ func (r *rule) match(g gauss, err bool) (gauss, float64) {
 }
 
 func (r *rule) evidence(z0, shift, sd, variance float64) float64 {
-	return z0 * math.Exp(-shift*shift/(2*variance)) * sd / math.Sqrt(variance)
+	return z0 * exp(-shift*shift/(2*variance)) * sd / math.Sqrt(variance)
 }
 
 // mode returns the maximum of N(eta; g)·sigma(eta), the inverse curvature there and exp(−maximum). Newton's method on a
 // concave function, its step bounded because the prior may lie far out on the flat side.
 func (g gauss) mode() (at, variance, z float64) {
 	at = g.mean
-	z = math.Exp(-at)
+	z = exp(-at)
 	precision := 1 / g.variance
 	for range 60 {
 		p := 1 / (1 + z)
 		step := clamp((z*p-(at-g.mean)*precision)/(z*p*p+precision), -3, 3)
 		at += step
-		z = math.Exp(-at)
+		z = exp(-at)
 		if math.Abs(step) < 1e-5 { // squared by the step that was just taken: one more or less changes no digit that counts
 			break
 		}
@@ -139,7 +139,7 @@ func (r *rule) expect(g gauss) float64 {
 	z0 := r.middle / (1 + z)
 	for i, n := range r.node {
 		s := sd * n
-		w, h, e := math.Exp(r.log[i]-s*s*half), math.Exp(-tilt*s), math.Exp(-s)
+		w, h, e := exp(r.log[i]-s*s*half), exp(-tilt*s), exp(-s)
 		z0 += w*h/(1+z*e) + w*e/(h*(e+z))
 	}
 	p := r.evidence(z0, at-g.mean, sd, g.variance)

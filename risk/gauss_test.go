@@ -112,6 +112,21 @@ func TestACorrectionNeverRaisesTheVariance(t *testing.T) {
 	})
 }
 
+func TestExp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.OneOf(rapid.Float64Range(-5, 5), rapid.Float64Range(-720, 712)).Draw(t, "x")
+		require.InEpsilon(t, math.Exp(x), exp(x), 4e-16, "%v", x)
+	})
+	for _, x := range []float64{0, 1, -1, 700, -700, 1e-300, math.Ln2 / 128, -math.Ln2 / 128} {
+		require.InEpsilon(t, math.Exp(x), exp(x), 4e-16, "%v", x)
+	}
+	require.Equal(t, 1., exp(0))
+	require.True(t, math.IsNaN(exp(math.NaN())))
+	require.Zero(t, exp(-800))
+	require.Zero(t, exp(math.Inf(-1)))
+	require.True(t, math.IsInf(exp(math.Inf(1)), 1))
+}
+
 func TestStudentQuantile(t *testing.T) {
 	for nu := 1.0; nu < 1e5; nu *= 1.07 {
 		want := distuv.StudentsT{Sigma: 1, Nu: nu}.Quantile(0.95)
