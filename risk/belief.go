@@ -87,6 +87,10 @@ func (b Belief) Names() []string { return b.actions.names() }
 // Tags returns the tags of the actions that were observed, in order of first appearance.
 func (b Belief) Tags() []string { return slices.Clone(b.shared.tags) }
 
+// AgentChange returns the last change found over all actions of the agent, and at which of its outcomes, counted from 1;
+// 0 for none.
+func (b Belief) AgentChange() (Event, int64) { return b.shared.agent.changed, int64(b.shared.agent.at) }
+
 // Reset returns b without what is known of an action alone: an operator's decision, to be recorded. What it taught of the
 // agent and of its tags stays, and so does trust. The shared block changes too.
 func (m *Model) Reset(b Belief, name string) Belief {
