@@ -114,7 +114,7 @@ func TestACorrectionNeverRaisesTheVariance(t *testing.T) {
 
 func TestExp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.OneOf(rapid.Float64Range(-5, 5), rapid.Float64Range(-720, 712)).Draw(t, "x")
+		x := rapid.OneOf(rapid.Float64Range(-5, 5), rapid.Float64Range(-708, 709)).Draw(t, "x")
 		require.InEpsilon(t, math.Exp(x), exp(x), 4e-16, "%v", x)
 	})
 	for _, x := range []float64{0, 1, -1, 700, -700, 1e-300, math.Ln2 / 128, -math.Ln2 / 128} {
