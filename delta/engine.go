@@ -218,6 +218,19 @@ func (e *Engine) Risks(ctx context.Context, agent string) ([]ActionRisk, error) 
 	return out, nil
 }
 
+// Why says what the estimated risk of an action of a registered agent rests on, part by part.
+func (e *Engine) Why(ctx context.Context, agent, name string) (risk.Why, error) {
+	v, a, err := e.look(ctx, agent)
+	if err != nil {
+		return risk.Why{}, err
+	}
+	d := a.compiled.Actions[name]
+	if d == nil {
+		return risk.Why{}, fmt.Errorf("agent %q has no action %q", agent, name)
+	}
+	return e.rules.Model.Explain(v.Beliefs, d.Declaration())
+}
+
 // look loads what is known of an agent apart from any task.
 func (e *Engine) look(ctx context.Context, agent string) (*engine.View, *Agent, error) {
 	e.mu.Lock()

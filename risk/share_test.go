@@ -222,7 +222,7 @@ func TestSizeOfAnAgentWithTenActions(t *testing.T) {
 	m := standard(t)
 	grown := func(tags int) int {
 		b := m.Prior()
-		for i := range 600 {
+		for i := range 300 {
 			d := Declaration{Name: fmt.Sprintf("action-%d", i%10), Risk: 1 + i%5}
 			for j := range tags {
 				d.Tags = append(d.Tags, fmt.Sprintf("kind-%d", j))

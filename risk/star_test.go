@@ -166,8 +166,8 @@ func TestStarEqualsDense(t *testing.T) {
 		{"one action", Config{}, exactly, 1, 0, 300},
 		{"no drift of the agent", steadyAgent(), exactly, 12, 0, 800},
 		{"no drift of the agent, tags", steadyAgent(), exactly, 12, 4, 800},
-		{"drift", Config{}, asProjected, 12, 0, 600},
-		{"drift, tags", Config{}, asProjected, 12, 3, 600},
+		{"drift", Config{}, asProjected, 12, 0, 250},
+		{"drift, tags", Config{}, asProjected, 12, 3, 250},
 		{"drift, many actions", Config{}, asProjected, 60, 3, 100},
 	} {
 		mean, variance, _ := differ(t, c.cfg, c.form, newTown(1, c.actions, c.tags), c.steps, 50)
