@@ -120,6 +120,17 @@ func FuzzDecode(f *testing.F) {
 	f.Add(b.Shared(), block)
 	fresh, _ := risk.New(risk.Config{})
 	f.Add(fresh.Prior().Shared(), block[:65+12*8])
+	rich := model(f)
+	grown := rich.Prior()
+	for i := range 90 { // eras, tags, changes
+		d := risk.Declaration{Name: "a", Risk: 1 + i%5, Tags: []string{"x", "y"}[:i/30%3]}
+		if i%3 == 0 {
+			d.Name = "b"
+		}
+		grown, _, _ = rich.Update(grown, d, risk.Observation{Err: i > 40 && i < 60})
+	}
+	block, _ = grown.Action("a")
+	f.Add(grown.Shared(), block)
 	f.Add([]byte{2}, []byte{2, 2, 0})
 	f.Fuzz(func(t *testing.T, shared, block []byte) {
 		b, err := risk.Decode(shared, map[string][]byte{"a": block})
