@@ -260,3 +260,19 @@ func TestErasAreFewerThanActions(t *testing.T) {
 	}
 	require.Len(t, b.shared.eras, 1)
 }
+
+func TestATrackerDoesNotAllocate(t *testing.T) {
+	m := standard(t)
+	tr, _ := m.Track(m.Prior())
+	w, i := newTown(4, 20, 3), 0
+	observe := func() {
+		d := w.acts[i%len(w.acts)]
+		_, _ = tr.Observe(d, Observation{Err: i%9 == 0, Cost: action.Cost{Tokens: 5, Calls: 1}})
+		_ = tr.Risk(d)
+		i++
+	}
+	for range 2000 {
+		observe()
+	}
+	assert.Zero(t, testing.AllocsPerRun(500, observe))
+}
