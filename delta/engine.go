@@ -107,7 +107,21 @@ func (e *Engine) Register(agents ...*Agent) error {
 		if a == nil {
 			return errors.New("register: agent is nil")
 		}
+		if err := e.declarable(a); err != nil {
+			return fmt.Errorf("register: %w", err)
+		}
 		e.state(a)
+	}
+	return nil
+}
+
+// declarable reports an action that the risk model cannot take: what cannot be estimated would be gated as if it always
+// failed.
+func (e *Engine) declarable(a *Agent) error {
+	for _, name := range a.Actions() {
+		if err := e.rules.Model.Check(a.compiled.Actions[name].Declaration()); err != nil {
+			return fmt.Errorf("agent %q: %w", a.name, err)
+		}
 	}
 	return nil
 }
@@ -211,6 +225,19 @@ func (e *Engine) Risks(ctx context.Context, agent string) ([]ActionRisk, error) 
 		out = append(out, ActionRisk{name, d.Risk, est, risk.Effective(d.Risk, est.Score, 0)})
 	}
 	return out, nil
+}
+
+// Why says what the estimated risk of an action of a registered agent rests on, part by part.
+func (e *Engine) Why(ctx context.Context, agent, name string) (risk.Why, error) {
+	v, a, err := e.look(ctx, agent)
+	if err != nil {
+		return risk.Why{}, err
+	}
+	d := a.compiled.Actions[name]
+	if d == nil {
+		return risk.Why{}, fmt.Errorf("agent %q has no action %q", agent, name)
+	}
+	return e.rules.Model.Explain(v.Beliefs, d.Declaration())
 }
 
 // look loads what is known of an agent apart from any task.

@@ -188,7 +188,8 @@ func (t *Task) offer() (action.Offer, error) {
 	if err != nil {
 		return action.Offer{}, err
 	}
-	o := action.Offer{Epoch: uint64(t.space.Rev + t.state.space.Rev), Actions: list, Guidance: engine.Guidance(v, t.repeats)}
+	guidance := append(engine.Guidance(v, t.repeats), engine.RiskGuidance(&t.engine.rules, t.agent.compiled, v, list)...)
+	o := action.Offer{Epoch: uint64(t.space.Rev + t.state.space.Rev), Actions: list, Guidance: guidance}
 	if n := len(t.offers); n == 0 || t.offers[n-1].Epoch != o.Epoch {
 		t.offers = append(t.offers[max(0, n-offersKept+1):], o)
 	}

@@ -87,6 +87,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
+	if err := e.declarable(g.Agent); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
 	a := e.state(g.Agent)
 	until := int64(0)
 	if !g.Deadline.IsZero() {

@@ -102,7 +102,8 @@ type PolicyShown struct {
 type Observed struct {
 	Seq       int64       `json:"seq,omitempty"` // among the agent's outcomes; not set before the store assigned it
 	Action    string      `json:"action"`
-	Declared  int         `json:"declared,omitempty"` // declared risk, for workers that do not hold the action
+	Declared  int         `json:"declared,omitempty"` // declared risk when it was executed
+	Tags      []string    `json:"tags,omitempty"`     // tags of the action when it was executed
 	Err       bool        `json:"err,omitempty"`
 	Violation bool        `json:"violation,omitempty"` // a refusal of something the planner could have known
 	Cost      action.Cost `json:"cost,omitzero"`

@@ -2,6 +2,7 @@ package risk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
@@ -12,34 +13,33 @@ const maxCount = 1<<53 - 1
 // Belief is everything known of one agent: an immutable value that may be copied, kept and read from many goroutines. The
 // zero value knows nothing.
 //
-// Updating copies the path to one action in a balanced tree, so its cost grows with the logarithm of the number of
-// actions, and the old value stays as it was.
+// Updating copies the shared block, and the path to one action in a balanced tree, so its cost grows with the logarithm of
+// the number of actions, and the old value stays as it was. A [Tracker] updates in place.
 type Belief struct {
 	shared  shared
 	actions table
 }
 
-// shared is the part that every observation changes.
-type shared struct {
-	trust   gauss // log-odds of Err of the agent as a whole; variance 0 before the first observation
-	ok, err uint64
-}
-
-func (s shared) empty() bool { return s.trust.variance == 0 }
-
 // state is what is known of one action. The log-odds are kept as a deviation from the base of the declared level, so that
 // a declaration that changes moves the estimate by as much.
 type state struct {
-	name      string
-	declared  uint8
-	dev       gauss
-	published float64 // the probability last published, under that declaration
-	sums      sums
-	n, errs   uint64
-	changed   Event
-	changedAt uint64 // the observation, counted from 1, at which the last change was found
-	currency  string // of the money level, "" where that has not started
-	costs     [action.AxisCount]level
+	name string
+	record
+	era      uint64    // the era at whose beginning f holds
+	k        int       // shared parts known then; 0 before the first observation
+	f        []float64 // per member: v, a, b
+	currency string    // of the money level, "" where that has not started
+	costs    [action.AxisCount]level
+}
+
+func (s *state) leaf(member int) []float64 {
+	return s.f[member*(s.k+2) : (member+1)*(s.k+2)]
+}
+
+func (s *state) clone() state {
+	c := *s
+	c.f = slices.Clone(s.f)
+	return c
 }
 
 // currencyFor returns the currency in which money is forecast: that of an amount observed, else that declared, else that
@@ -67,21 +67,53 @@ func (s *state) costsIn(currency string) (l [action.AxisCount]level) {
 func (m *Model) Prior() Belief { return Belief{shared: m.prior()} }
 
 func (m *Model) prior() shared {
-	return shared{trust: gauss{m.cfg.Trust.Mean, m.cfg.Trust.Variance}}
+	n := len(m.cfg.Members)
+	s := shared{trust: m.priorTrust(), members: n, f: make([]float64, floats(n, fixed, 0), floats(n, fixed, 2))}
+	for i := range n {
+		s.weights()[i] = 1 / float64(n)
+		cov := s.cov(i)
+		cov[packed(iAgent)+iAgent] = m.cfg.Members[i].Agent
+		cov[packed(iSlope)+iSlope] = m.cfg.Slope
+	}
+	s.begin()
+	return s
 }
+
+func (m *Model) priorTrust() gauss { return gauss{m.cfg.Trust.Mean, m.cfg.Trust.Variance} }
 
 // Names returns the actions that were observed, sorted.
 func (b Belief) Names() []string { return b.actions.names() }
 
-// Reset returns b without what is known of an action: an operator's decision, to be recorded. Trust stays.
+// Tags returns the tags of the actions that were observed, in order of first appearance.
+func (b Belief) Tags() []string { return slices.Clone(b.shared.tags) }
+
+// AgentChange returns the last change found over all actions of the agent, and at which of its outcomes, counted from 1;
+// 0 for none.
+func (b Belief) AgentChange() (Event, int64) { return b.shared.agent.changed, int64(b.shared.agent.at) }
+
+// Reset returns b without what is known of an action alone: an operator's decision, to be recorded. What it taught of the
+// agent and of its tags stays, and so does trust. The shared block changes too.
 func (m *Model) Reset(b Belief, name string) Belief {
+	s, ok := b.actions.get(name)
+	if !ok {
+		return b
+	}
 	b.actions = b.actions.without(name)
+	b.shared = b.shared.clone()
+	b.shared.eras[b.shared.find(s.era)].refs--
+	b.shared.sweep()
 	return b
 }
 
-// ResetTrust returns b with the trust of an agent that never ran anything, its counts at zero. Actions stay.
+// ResetTrust returns b with the trust of an agent that never ran anything, its counts at zero. Actions and what they share
+// stay.
 func (m *Model) ResetTrust(b Belief) Belief {
-	b.shared = m.prior()
+	b, err := m.adopt(b)
+	if err != nil {
+		return b
+	}
+	b.shared.trust, b.shared.ok, b.shared.err = m.priorTrust(), 0, 0
+	b.shared.agent.changed, b.shared.agent.at = NoChange, 0
 	return b
 }
 
@@ -91,28 +123,102 @@ type Innovation struct {
 	ScoreBefore, ScoreAfter float64 // the same on the scale of declared levels, 1 to 5
 	Surprise                float64 // KL(posterior‖prior) of the log-odds, nats
 	Bits                    float64 // −log2 of the probability given to what happened
-	Flag                    bool    // surprising enough to be shown: Surprise at the configured flag or above, or a Change
-	Change                  Event
+	Flag                    bool    // surprising enough to be shown: Surprise at the configured flag or above, or a change
+	Change                  Event   // of the action
+	AgentChange             Event   // of the agent: all its actions together
 }
 
 // Update folds one executed outcome of the action d into b. On an error, which names the action and what is wrong with it,
 // the belief returned is b.
 //
-// An Ok never raises the published probability and an Err never lowers it, although a change in the same step may widen
-// the belief and move its mean; what is not published stays in the belief and shows with the next outcome.
+// An Ok never raises the published probability of its action and an Err never lowers it, although a change in the same
+// step may widen the belief and move its mean; what is not published stays in the belief.
 func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovation, error) {
-	next, err := m.lookup(b, d)
+	if err := m.checkAll(b, d, o); err != nil {
+		return b, Innovation{}, err
+	}
+	next, err := m.adopt(b)
 	if err != nil {
 		return b, Innovation{}, err
 	}
-	if err := o.check(d); err != nil {
+	var s state
+	if old, ok := b.actions.get(d.Name); ok {
+		s = old.clone()
+	} else {
+		s.name = d.Name
+	}
+	if err := m.learnTags(&next.shared, d); err != nil {
 		return b, Innovation{}, err
 	}
-	in := m.learn(&next, o.Err)
-	m.learnCost(&next, d, o.Cost)
-	b.shared = m.learnTrust(b.shared, o.Err)
-	b.actions = b.actions.with(&next)
-	return b, in, nil
+	f := m.frame()
+	in := m.observe(f, &next.shared, &s, d, o)
+	m.pool.Put(f)
+	next.actions = next.actions.with(&s)
+	return next, in, nil
+}
+
+func (m *Model) checkAll(b Belief, d Declaration, o Observation) error {
+	if err := m.Check(d); err != nil {
+		return err
+	}
+	return o.check(d)
+}
+
+// adopt returns a copy of b whose shared block may be changed, the prior where b knows nothing.
+func (m *Model) adopt(b Belief) (Belief, error) {
+	if b.shared.empty() {
+		return m.Prior(), nil
+	}
+	if err := m.fits(&b.shared); err != nil {
+		return b, err
+	}
+	b.shared = b.shared.clone()
+	return b, nil
+}
+
+func (m *Model) fits(s *shared) error {
+	if s.members != len(m.cfg.Members) {
+		return fmt.Errorf("risk: the belief has %d members and the model %d: reset the belief or use the configuration that made it",
+			s.members, len(m.cfg.Members))
+	}
+	return nil
+}
+
+func (m *Model) learnTags(s *shared, d Declaration) error {
+	fresh := 0
+	for _, t := range d.Tags {
+		if !slices.Contains(s.tags, t) {
+			fresh++
+		}
+	}
+	if len(s.tags)+fresh > maxShared {
+		return fmt.Errorf("risk: action %q: its agent already has %d tags, at most %d are possible", d.Name, len(s.tags), maxShared)
+	}
+	if fresh == 0 {
+		return nil
+	}
+	for _, t := range d.Tags {
+		if !slices.Contains(s.tags, t) {
+			s.learnTag(t, m.cfg.Members)
+		}
+	}
+	return nil
+}
+
+func (m *Model) frame() *frame {
+	if f, ok := m.pool.Get().(*frame); ok {
+		return f
+	}
+	return new(frame)
+}
+
+// observe folds an outcome that was checked into memory that the caller owns.
+func (m *Model) observe(f *frame, sh *shared, s *state, d Declaration, o Observation) Innovation {
+	f.open(m, sh, s, d)
+	in := m.learn(f, f.base[:sh.members], &sh.agent, sh.ok+sh.err, &s.record, o.Err)
+	m.learnCost(s, d, o.Cost)
+	m.learnTrust(sh, o.Err)
+	return in
 }
 
 func (o Observation) check(d Declaration) error {
@@ -126,69 +232,11 @@ func (o Observation) check(d Declaration) error {
 	return nil
 }
 
-// lookup returns the state of an action under its declaration, that of the prior where it was never observed.
-func (m *Model) lookup(b Belief, d Declaration) (state, error) {
-	if err := d.check(); err != nil {
-		return state{}, err
-	}
-	if s, ok := b.actions.get(d.Name); ok {
-		return m.redeclared(*s, d.Risk), nil
-	}
-	return state{
-		name:      d.Name,
-		declared:  uint8(d.Risk),
-		dev:       gauss{0, m.cfg.PriorVariance},
-		published: declared(d.Risk),
-	}, nil
-}
-
-// redeclared returns s under another declared level: the deviation stays, what was published does not.
-func (m *Model) redeclared(s state, risk int) state {
-	if int(s.declared) != risk {
-		s.declared = uint8(risk)
-		s.published = m.rule.expect(m.logOdds(&s))
-	}
-	return s
-}
-
-// logOdds returns the belief about eta, the log-odds of Err.
-func (m *Model) logOdds(s *state) gauss {
-	return gauss{clamp(m.bases[s.declared]+s.dev.mean, -maxLogOdds, maxLogOdds), s.dev.variance}
-}
-
-// learn ages the belief, looks for a change, and corrects it by the moments of its posterior.
-func (m *Model) learn(s *state, err bool) Innovation {
-	before := s.published
-	prior := m.logOdds(s).age(m.cfg.Drift)
-	sums, event, inflation := s.sums.step(&m.cfg, before, err)
-	post, _ := m.rule.match(prior.age(inflation), err)
-
-	after := m.rule.expect(post)
-	if err {
-		after = max(after, before)
-	} else {
-		after = min(after, before)
-	}
-	s.dev = gauss{post.mean - m.bases[s.declared], post.variance}
-	s.published, s.sums = after, sums
-	s.n = min(s.n+1, maxCount)
-	if err {
-		s.errs = min(s.errs+1, maxCount)
-	}
-	if event != NoChange {
-		s.changed, s.changedAt = event, s.n
-	}
-	surprise := post.divergence(prior)
-	return Innovation{
-		PBefore: before, PAfter: after, ScoreBefore: score(before), ScoreAfter: score(after),
-		Surprise: surprise, Bits: bits(before, err), Change: event,
-		Flag: surprise >= m.cfg.SurpriseFlag || event != NoChange,
-	}
-}
-
 func (m *Model) learnCost(s *state, d Declaration, used action.Cost) {
 	currency := s.currencyFor(d.Estimate, used)
-	s.costs = s.costsIn(currency)
+	if s.currency != currency {
+		s.costs[action.Money] = level{}
+	}
 	for a := range action.AxisCount {
 		s.costs[a] = m.cfg.Cost.observe(s.costs[a], d.Estimate.Amount(a), used.Amount(a))
 	}

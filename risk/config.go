@@ -3,28 +3,77 @@ package risk
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
 // Estimator names the mathematics of this package. It changes whenever the same observations would give other bytes.
-const Estimator = "scalar/1"
+const Estimator = "star/1"
+
+const (
+	maxMembers = 8
+	maxTags    = 16  // of one declaration
+	maxShared  = 256 // tags of one agent: the shared block grows with their square
+)
 
 // Config holds the constants of the model. A field that is zero takes the default, which was found on synthetic streams
 // kept apart from those it was judged on, one setting for all of them.
 type Config struct {
-	// PriorVariance is the variance of the log-odds of an action never executed. Default 5, at most 10.
-	PriorVariance float64
-	// Drift is the variance added to an action's log-odds per execution of its own. Default 1e-3, at most 1.
-	Drift float64
-	// Worse and Better are the two sides of the change detector.
+	// Members are the variance settings that are averaged, at most eight. Default [Bank].
+	Members []Member
+	// Slope is the prior variance of the slope on the declared level: how far declarations may turn out to mean more or
+	// less than they say. Default 0.25.
+	Slope float64
+	// Forget is the power that a member's weight is raised to before each outcome: 1 remembers for ever. Default 0.995.
+	Forget float64
+	// Floor is the least weight of a member. Default 1e-6.
+	Floor float64
+	// Worse and Better are the two sides of the change detector, one per action and one per agent.
 	Worse, Better Change
 	// SurpriseFlag is the divergence in nats from which an observation is flagged. Default 0.5.
 	SurpriseFlag float64
+	// Tags are the tags that a declaration may name. Default none, which allows any; with it, another tag is an error.
+	Tags []string
 	// Trust holds the constants of the agent's trust.
 	Trust TrustConfig
 	// Cost holds the constants of the cost forecast.
 	Cost CostConfig
+}
+
+// Member is one setting of the variances, all in squared log-odds. A belief keeps a state for every member and weighs them
+// by how well they predict (dynamic model averaging, McCormick et al. 2012).
+type Member struct {
+	Agent       float64 // prior variance of what all actions of an agent share, 1e-9 to 10
+	Tag         float64 // prior variance of what the actions of one tag share, 1e-9 to 10
+	Action      float64 // prior variance of what an action has of its own, 1e-9 to 10
+	AgentDrift  float64 // added to the first per executed outcome of the agent, 0 to 1
+	ActionDrift float64 // added to the third per executed outcome of the action, 0 to 1
+}
+
+// Bank returns the members used by default: actions that have nothing in common, actions that are much alike, and the
+// middle.
+func Bank() []Member {
+	return []Member{
+		{Agent: .02, Tag: .02, Action: 6, AgentDrift: 1e-5, ActionDrift: 1e-3},
+		{Agent: 1.15, Tag: .045, Action: 1.47, AgentDrift: 4e-4, ActionDrift: 8e-4},
+		{Agent: .9, Tag: .2, Action: .35, AgentDrift: 2e-4, ActionDrift: 4e-4},
+	}
+}
+
+// Single returns the constants for an agent of one action, or of actions that have nothing to do with each other: one
+// member without shared parts.
+func Single() Config {
+	return Config{
+		Members: []Member{{Agent: minVariance, Tag: minVariance, Action: 5, ActionDrift: 1e-3}},
+		Slope:   minVariance,
+		Worse:   Change{AgentInflation: minVariance},
+		Better:  Change{AgentInflation: minVariance},
+	}
 }
 
 // Change is one side of a cumulative-sum change detector.
@@ -33,8 +82,10 @@ type Change struct {
 	Shift float64
 	// Threshold of the summed log likelihood ratio, in nats. Default 5.5.
 	Threshold float64
-	// Inflation is the variance added when the threshold is crossed. Default 2.0 for Worse, 5.0 for Better.
+	// Inflation is the variance added to the action when its threshold is crossed. Default 2.0 for Worse, 5.0 for Better.
 	Inflation float64
+	// AgentInflation is the variance added to the agent when its own is crossed. Default 0.8.
+	AgentInflation float64
 }
 
 // TrustConfig holds the constants of the trust filter: one scalar filter per agent without change detection.
@@ -59,11 +110,15 @@ type CostConfig struct {
 
 // WithDefaults returns a copy of c in which every zero field has its default.
 func (c Config) WithDefaults() Config {
-	def(&c.PriorVariance, 5)
-	def(&c.Drift, 1e-3)
+	if len(c.Members) == 0 {
+		c.Members = Bank()
+	}
+	def(&c.Slope, .25)
+	def(&c.Forget, .995)
+	def(&c.Floor, 1e-6)
 	// Page 1954, Moustakides 1986: a one-sided sum of log likelihood ratios is the quickest detector of a known shift.
-	c.Worse = c.Worse.withDefaults(3.0, 5.5, 2.0)
-	c.Better = c.Better.withDefaults(1.9, 5.5, 5.0)
+	c.Worse = c.Worse.withDefaults(3.0, 5.5, 2.0, 0.8)
+	c.Better = c.Better.withDefaults(1.9, 5.5, 5.0, 0.8)
 	// 0.5 nats is reached by the first Err after some hundred Ok, and in control by less than one outcome in a thousand.
 	def(&c.SurpriseFlag, 0.5)
 	def(&c.Trust.Mean, -2)
@@ -84,10 +139,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-func (c Change) withDefaults(shift, threshold, inflation float64) Change {
+func (c Change) withDefaults(shift, threshold, inflation, agent float64) Change {
 	def(&c.Shift, shift)
 	def(&c.Threshold, threshold)
 	def(&c.Inflation, inflation)
+	def(&c.AgentInflation, agent)
 	return c
 }
 
@@ -97,20 +153,53 @@ func def(f *float64, v float64) {
 	}
 }
 
+// field is one constant and what it may be.
+type field struct {
+	name       string
+	v, min, mx float64
+}
+
 func (c Config) validate() error {
-	for _, f := range []struct {
-		name    string
-		v       float64
-		min, mx float64
-	}{
-		{"PriorVariance", c.PriorVariance, minVariance, maxVariance},
-		{"Drift", c.Drift, minVariance, 1},
+	for _, f := range append(c.members(), c.fields()...) {
+		if !(f.v >= f.min && f.v <= f.mx) { // written so that NaN fails
+			return fmt.Errorf("risk: config %s is %v, want %v to %v", f.name, f.v, f.min, f.mx)
+		}
+	}
+	for _, t := range c.Tags {
+		if err := action.CheckName(t); err != nil {
+			return fmt.Errorf("risk: config Tags: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c Config) members() []field {
+	out := []field{{"len(Members)", float64(len(c.Members)), 1, maxMembers}}
+	for i, m := range c.Members {
+		at := "Members[" + strconv.Itoa(i) + "]."
+		out = append(out,
+			field{at + "Agent", m.Agent, minVariance, maxVariance},
+			field{at + "Tag", m.Tag, minVariance, maxVariance},
+			field{at + "Action", m.Action, minVariance, maxVariance},
+			field{at + "AgentDrift", m.AgentDrift, 0, 1},
+			field{at + "ActionDrift", m.ActionDrift, 0, 1})
+	}
+	return out
+}
+
+func (c Config) fields() []field {
+	return []field{
+		{"Slope", c.Slope, minVariance, 1},
+		{"Forget", c.Forget, 0.5, 1},
+		{"Floor", c.Floor, 1e-12, 1. / maxMembers},
 		{"Worse.Shift", c.Worse.Shift, 0.1, 20},
 		{"Worse.Threshold", c.Worse.Threshold, 0.1, maxSum},
 		{"Worse.Inflation", c.Worse.Inflation, minVariance, maxVariance},
+		{"Worse.AgentInflation", c.Worse.AgentInflation, minVariance, maxVariance},
 		{"Better.Shift", c.Better.Shift, 0.1, 20},
 		{"Better.Threshold", c.Better.Threshold, 0.1, maxSum},
 		{"Better.Inflation", c.Better.Inflation, minVariance, maxVariance},
+		{"Better.AgentInflation", c.Better.AgentInflation, minVariance, maxVariance},
 		{"SurpriseFlag", c.SurpriseFlag, 1e-6, 1e6},
 		{"Trust.Mean", c.Trust.Mean, -10, 10},
 		{"Trust.Variance", c.Trust.Variance, minVariance, maxVariance},
@@ -124,19 +213,16 @@ func (c Config) validate() error {
 		{"Cost.Slack", c.Cost.Slack, 1e-3, 10},
 		{"Cost.Threshold", c.Cost.Threshold, 0.1, maxSum},
 		{"Cost.Inflation", c.Cost.Inflation, minVariance, maxVariance},
-	} {
-		if !(f.v >= f.min && f.v <= f.mx) { // written so that NaN fails
-			return fmt.Errorf("risk: config %s is %v, want %v to %v", f.name, f.v, f.min, f.mx)
-		}
 	}
-	return nil
 }
 
-// Model turns observations into beliefs. It is immutable and safe for concurrent use.
+// Model turns observations into beliefs. Its constants never change; it is safe for concurrent use.
 type Model struct {
 	cfg   Config
 	rule  rule
-	bases [maxRisk + 1]float64 // by declared level; index 0 unused
+	known map[string]bool // the tags allowed; nil for any
+	bases [maxMembers][maxRisk + 1][maxTags + 1]atomic.Uint64
+	pool  sync.Pool // of *frame
 }
 
 // New returns a model with the constants of cfg, or an error naming the field that is out of range.
@@ -145,18 +231,43 @@ func New(cfg Config) (*Model, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	cfg.Members, cfg.Tags = slices.Clone(cfg.Members), slices.Clone(cfg.Tags)
 	m := &Model{cfg: cfg, rule: newRule()}
-	for d := 1; d <= maxRisk; d++ {
-		m.bases[d] = m.rule.preserve(declared(d), cfg.PriorVariance)
+	if len(cfg.Tags) > 0 {
+		m.known = map[string]bool{}
+		for _, t := range cfg.Tags {
+			m.known[t] = true
+		}
 	}
 	return m, nil
 }
 
-// Config returns the constants in use.
-func (m *Model) Config() Config { return m.cfg }
+// base returns the log-odds about which the shared and own parts of an action vary, such that what is expected with no
+// evidence is what was declared. It is found once: a pure function of the constants.
+func (m *Model) base(member, risk, tags int) float64 {
+	at := &m.bases[member][risk][tags]
+	if b := at.Load(); b != 0 {
+		return math.Float64frombits(^b) // complemented: no log-odds then has all bits zero
+	}
+	c := &m.cfg.Members[member]
+	slope := float64(risk - middle)
+	total := c.Agent + slope*slope*m.cfg.Slope + float64(tags)*c.Tag + c.Action
+	b := m.rule.preserve(declared(risk), math.Min(total, maxVariance))
+	at.Store(^math.Float64bits(b))
+	return b
+}
 
-// maxRisk is the highest declared level.
-const maxRisk = 5
+// Config returns the constants in use.
+func (m *Model) Config() Config {
+	c := m.cfg
+	c.Members, c.Tags = slices.Clone(c.Members), slices.Clone(c.Tags)
+	return c
+}
+
+const (
+	maxRisk = 5 // the highest declared level
+	middle  = 3 // the level about which the slope turns
+)
 
 // declared is the probability of Err that a declared level stands for: 0.018, 0.047, 0.119, 0.269, 0.5.
 func declared(risk int) float64 { return sigma(float64(risk) - maxRisk) }
@@ -165,24 +276,43 @@ func declared(risk int) float64 { return sigma(float64(risk) - maxRisk) }
 type Declaration struct {
 	Name     string      // names the belief; see action.CheckName
 	Risk     int         // declared level, 1 to 5
-	Tags     []string    // kinds the action belongs to; checked, and not yet used
+	Tags     []string    // kinds the action belongs to, at most 16; the actions of one tag share a part of their risk
 	Estimate action.Cost // declared cost; an axis at zero has no estimate
 }
 
-func (d Declaration) check() error {
+// Check reports why m cannot take a declaration: its name, its level, a tag that is not a name, is named twice or is not
+// among those of [Config], or its estimate.
+func (m *Model) Check(d Declaration) error {
 	if err := action.CheckName(d.Name); err != nil {
 		return fmt.Errorf("risk: action: %w", err)
 	}
 	if d.Risk < 1 || d.Risk > maxRisk {
 		return fmt.Errorf("risk: action %q: declared risk is %d, want 1 to %d", d.Name, d.Risk, maxRisk)
 	}
-	for _, t := range d.Tags {
-		if err := action.CheckName(t); err != nil {
-			return fmt.Errorf("risk: action %q: tag: %w", d.Name, err)
+	if len(d.Tags) > maxTags {
+		return fmt.Errorf("risk: action %q: %d tags, at most %d are possible", d.Name, len(d.Tags), maxTags)
+	}
+	for i, t := range d.Tags {
+		if err := m.checkTag(d.Tags[:i], t); err != nil {
+			return fmt.Errorf("risk: action %q: %w", d.Name, err)
 		}
 	}
 	if err := d.Estimate.Check(); err != nil {
 		return fmt.Errorf("risk: action %q: estimated %w", d.Name, err)
+	}
+	return nil
+}
+
+func (m *Model) checkTag(before []string, t string) error {
+	if err := action.CheckName(t); err != nil {
+		return fmt.Errorf("tag: %w", err)
+	}
+	if slices.Contains(before, t) {
+		return fmt.Errorf("tag %q is named twice", t)
+	}
+	if m.known != nil && !m.known[t] {
+		return fmt.Errorf("unknown tag %q: name one of %s, or add it to the tags of the risk configuration",
+			t, strings.Join(m.cfg.Tags, ", "))
 	}
 	return nil
 }

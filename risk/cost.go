@@ -143,11 +143,14 @@ var studentKnots = sync.OnceValue(func() []float64 {
 // Forecast returns what the next call of d is expected to use. Where the declaration and the history are in two
 // currencies, the history on money does not count. A declaration that Update would refuse has no forecast.
 func (m *Model) Forecast(b Belief, d Declaration) Forecast {
-	var f Forecast
-	if d.check() != nil {
+	s, _ := b.actions.get(d.Name)
+	return m.forecast(s, d)
+}
+
+func (m *Model) forecast(s *state, d Declaration) (f Forecast) {
+	if m.Check(d) != nil {
 		return f
 	}
-	s, _ := b.actions.get(d.Name)
 	f.Currency = s.currencyFor(d.Estimate, action.Cost{})
 	costs := s.costsIn(f.Currency)
 	for a := range action.AxisCount {

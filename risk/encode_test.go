@@ -45,6 +45,9 @@ func TestDecodeRefusesWhatItCouldNotHaveWritten(t *testing.T) {
 		return c
 	}
 	putF := func(src []byte, at int, f float64) []byte { return put(src, at, math.Float64bits(f)) }
+	const era = 63                   // the first id, no tags before it
+	floats := era + 8*int(shared[6]) // weights 3, then mean 2 and covariance 3 of each member
+	steps := len(shared) - 3*4*8     // of the current era
 	set := func(src []byte, at int, v byte) []byte {
 		c := append([]byte(nil), src...)
 		c[at] = v
@@ -56,28 +59,50 @@ func TestDecodeRefusesWhatItCouldNotHaveWritten(t *testing.T) {
 		says          string
 	}{
 		{"shared missing", nil, block, "shared block is missing"},
-		{"shared version", set(shared, 0, 9), block, "encoding version is 9, want 1"},
+		{"shared version", set(shared, 0, 9), block, "encoding version is 9, want 2"},
+		{"written by the scalar filter", set(shared, 0, 1), block, "encoding version is 1, want 2; reset the belief"},
 		{"shared short", shared[:20], block, "20 bytes long"},
-		{"shared long", append(shared[:len(shared):len(shared)], 0), block, "too many"},
-		{"trust NaN", putF(shared, 1, math.NaN()), block, "trust is not proper"},
-		{"trust variance negative", putF(shared, 9, -1), block, "trust is not proper"},
-		{"trust variance zero", putF(shared, 9, 0), block, "trust is not proper"},
-		{"count too large", put(shared, 17, 1<<60), block, "at most"},
+		{"shared cut", shared[:len(shared)-1], block, "bytes follow the tags"},
+		{"shared long", append(shared[:len(shared):len(shared)], 0), block, "bytes follow the tags"},
+		{"no members", set(shared, 1, 0), block, "0 members"},
+		{"members too many", set(shared, 1, 9), block, "9 members"},
+		{"agent's event", set(shared, 2, 3), block, "last change is 3"},
+		{"tags too many", set(shared, 3, 9), block, "tags"},
+		{"tag cut", set(shared, 4, 9), block, "tag"},
+		{"no era", set(shared, 6, 0), block, "no era"},
+		{"trust NaN", putF(shared, 7, math.NaN()), block, "trust is not proper"},
+		{"trust variance negative", putF(shared, 15, -1), block, "trust is not proper"},
+		{"agent's sum", putF(shared, 23, -1), block, "sums"},
+		{"count too large", put(shared, 39, 1<<60), block, "at most"},
+		{"change without event", put(set(shared, 2, 0), 55, 3), block, "counts do not agree"},
+		{"era 0", put(shared, era, 0), block, "era 0 has id 0"},
+		{"weight NaN", putF(shared, floats, math.NaN()), block, "weight"},
+		{"weights", putF(shared, floats, .9), block, "weights add up"},
+		{"mean", putF(shared, floats+3*8, math.Inf(1)), block, "mean of member 0"},
+		{"covariance", putF(shared, floats+5*8, 0), block, "covariance of member 0 is not positive definite"},
+		{"correlation", putF(shared, floats+6*8, 5), block, "covariance of member 0 is not positive definite"},
+		{"covariance NaN", putF(shared, floats+7*8, math.NaN()), block, "covariance of member 0 is not positive definite"},
+		{"step keeps too much", putF(shared, steps, 1.1), block, "step of era"},
+		{"step keeps too little", putF(shared, steps, .1), block, "step of era"},
+		{"step NaN", putF(shared, steps+8, math.NaN()), block, "step of era"},
 		{"block empty", shared, nil, "block is empty"},
 		{"version", shared, set(block, 0, 0), "encoding version is 0"},
-		{"declared 0", shared, set(block, 1, 0), "declared risk is 0"},
-		{"declared 6", shared, set(block, 1, 6), "declared risk is 6"},
+		{"written by the scalar filter", shared, set(block, 0, 1), "encoding version is 1, want 2"},
+		{"other members", shared, set(block, 1, 2), "2 members, the shared block has 3"},
 		{"event", shared, set(block, 2, 3), "last change is 3"},
 		{"axes", shared, set(block, 3, 0xff), "axes"},
 		{"currency", shared, set(block, 4, 'e'), "currency"},
 		{"currency missing", shared, set(set(set(block, 4, 0), 5, 0), 6, 0), "currency"},
-		{"no runs", shared, put(block, 7, 0), "counts do not agree"},
-		{"more errs than runs", shared, put(block, 15, 99), "counts do not agree"},
-		{"variance infinite", shared, putF(block, 39, math.Inf(1)), "log-odds are not proper"},
-		{"published 0", shared, putF(block, 47, 0), "published"},
-		{"published NaN", shared, putF(block, 47, math.NaN()), "published"},
-		{"sum negative", shared, putF(block, 55, -1), "sums"},
-		{"axis NaN", shared, putF(block, 71+8, math.NaN()), "axis tokens is not proper"},
+		{"too few parts", shared, set(block, 8, 1), "1 parts"},
+		{"too many parts", shared, set(block, 8, 3), "3 parts"},
+		{"era unknown", shared, put(block, 9, 77), "era 77 is not in the shared block"},
+		{"no runs", shared, put(block, 17, 0), "counts do not agree"},
+		{"more errs than runs", shared, put(block, 25, 99), "counts do not agree"},
+		{"held back NaN", shared, putF(block, 41, math.NaN()), "held back"},
+		{"sum negative", shared, putF(block, 49, -1), "sums"},
+		{"variance infinite", shared, putF(block, 65, math.Inf(1)), "log-odds are not proper"},
+		{"axis NaN", shared, putF(block, 65+12*8+8, math.NaN()), "axis tokens is not proper"},
+		{"leaves cut", shared, block[:70], "ends within the members"},
 		{"axis cut", shared, block[:len(block)-1], "ends within axis money"},
 		{"too long", shared, append(block[:len(block):len(block)], 0), "1 bytes too many"},
 	} {
@@ -94,8 +119,19 @@ func FuzzDecode(f *testing.F) {
 	block, _ := b.Action("a")
 	f.Add(b.Shared(), block)
 	fresh, _ := risk.New(risk.Config{})
-	f.Add(fresh.Prior().Shared(), block[:71])
-	f.Add([]byte{1}, []byte{1, 2, 0})
+	f.Add(fresh.Prior().Shared(), block[:65+12*8])
+	rich := model(f)
+	grown := rich.Prior()
+	for i := range 90 { // eras, tags, changes
+		d := risk.Declaration{Name: "a", Risk: 1 + i%5, Tags: []string{"x", "y"}[:i/30%3]}
+		if i%3 == 0 {
+			d.Name = "b"
+		}
+		grown, _, _ = rich.Update(grown, d, risk.Observation{Err: i > 40 && i < 60})
+	}
+	block, _ = grown.Action("a")
+	f.Add(grown.Shared(), block)
+	f.Add([]byte{2}, []byte{2, 2, 0})
 	f.Fuzz(func(t *testing.T, shared, block []byte) {
 		b, err := risk.Decode(shared, map[string][]byte{"a": block})
 		if err != nil {

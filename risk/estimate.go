@@ -1,6 +1,9 @@
 package risk
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Estimate is what is believed of the risk of one action.
 type Estimate struct {
@@ -13,20 +16,66 @@ type Estimate struct {
 	ChangedAt      int64   // at which execution, counted from 1; 0 for none
 }
 
-// Risk returns the estimate for the action d; of one never observed, what was declared. A declaration that Update would
-// refuse is estimated as certain to fail: whoever gates on it stops.
+// Risk returns the estimate for the action d; of one never observed, what was declared, moved by what its agent and its
+// tags have shown. A declaration that Update would refuse is estimated as certain to fail: whoever gates on it stops.
 func (m *Model) Risk(b Belief, d Declaration) Estimate {
-	s, err := m.lookup(b, d)
+	sh, s, err := m.lookup(b, d)
 	if err != nil {
-		return Estimate{P: 1, Lo: 0, Hi: 1, Score: maxRisk}
+		return unknown
 	}
-	g := m.logOdds(&s)
-	lo, hi := g.interval()
+	f := m.frame()
+	defer m.pool.Put(f)
+	return m.estimate(f, sh, s, d)
+}
+
+// lookup returns the parts of a belief that speak of an action, those of the prior where nothing is known.
+func (m *Model) lookup(b Belief, d Declaration) (*shared, *state, error) {
+	if err := m.Check(d); err != nil {
+		return nil, nil, err
+	}
+	sh := &b.shared
+	if sh.empty() {
+		prior := m.prior()
+		sh = &prior
+	}
+	if err := m.fits(sh); err != nil {
+		return nil, nil, err
+	}
+	s, _ := b.actions.get(d.Name)
+	return sh, s, nil
+}
+
+// estimate reads sh and s; it changes neither.
+func (m *Model) estimate(f *frame, sh *shared, s *state, d Declaration) Estimate {
+	return s.estimate(m.read(f, sh, s, d))
+}
+
+func (r *record) estimate(mix mixture) Estimate {
+	lo, hi := mix.interval()
+	p := r.publish(mix.raw)
 	return Estimate{
-		P: s.published, Lo: math.Min(lo, s.published), Hi: math.Max(hi, s.published),
-		Mean: g.mean, Variance: g.variance, Score: score(s.published),
-		N: int64(s.n), Errs: int64(s.errs), LastChange: s.changed, ChangedAt: int64(s.changedAt),
+		P: p, Lo: math.Min(lo, p), Hi: math.Max(hi, p),
+		Mean: mix.mean, Variance: mix.variance, Score: score(p),
+		N: int64(r.n), Errs: int64(r.errs), LastChange: r.own.changed, ChangedAt: int64(r.own.at),
 	}
+}
+
+// read opens an action whose tags may be new to the agent.
+func (m *Model) read(f *frame, sh *shared, s *state, d Declaration) mixture {
+	for _, t := range d.Tags {
+		if !slices.Contains(sh.tags, t) {
+			with := sh.clone()
+			for _, t := range d.Tags {
+				if !slices.Contains(with.tags, t) {
+					with.learnTag(t, m.cfg.Members)
+				}
+			}
+			sh = &with
+			break
+		}
+	}
+	f.open(m, sh, s, d)
+	return m.look(f, f.base[:sh.members])
 }
 
 // score puts a probability on the scale of declared levels. It is rounded to a billionth, so that a level declared is
@@ -54,18 +103,19 @@ type Trust struct {
 func (m *Model) Trust(b Belief) Trust {
 	s := b.shared
 	if s.empty() {
-		s = m.prior()
+		s.trust = m.priorTrust()
 	}
+	return s.trusted()
+}
+
+func (s *shared) trusted() Trust {
 	lo, hi := s.trust.interval()
 	return Trust{Score: 1 - hi, Lower: 1 - hi, Upper: 1 - lo, Ok: int64(s.ok), Err: int64(s.err)}
 }
 
 // learnTrust folds one executed outcome. An Err counts as several in a row, ageing once: from the starting trust upward a
 // failure costs more than a success earns.
-func (m *Model) learnTrust(s shared, err bool) shared {
-	if s.empty() {
-		s = m.prior()
-	}
+func (m *Model) learnTrust(s *shared, err bool) {
 	s.trust = s.trust.age(m.cfg.Trust.Drift)
 	times := 1
 	if err {
@@ -76,5 +126,4 @@ func (m *Model) learnTrust(s shared, err bool) shared {
 	for range times {
 		s.trust, _ = m.rule.match(s.trust, err)
 	}
-	return s
 }

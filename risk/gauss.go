@@ -46,20 +46,24 @@ func (g gauss) normal() distuv.Normal {
 	return distuv.Normal{Mu: g.mean, Sigma: math.Sqrt(g.variance)}
 }
 
-// rule is a quadrature rule for the standard normal density: the integral of f is the sum of weight times f(node).
+// rule is a quadrature rule for the standard normal density, which is symmetric: the integral of f is middle·f(0) plus the
+// sum of weight times f(node)+f(−node).
 type rule struct {
-	node, weight [nodes]float64
-	log          [nodes]float64 // log weight + node²/2: the weight over the density at the node, both up to a constant
+	middle float64
+	node   [nodes / 2]float64
+	log    [nodes / 2]float64 // log weight + node²/2: the weight over the density at the node, both up to a constant
 }
 
 // newRule turns gonum's rule for exp(−x²) into one for the standard normal (x → √2·x, weights over √π).
 func newRule() (r rule) {
-	quad.Hermite{}.FixedLocations(r.node[:], r.weight[:], math.Inf(-1), math.Inf(1))
+	var x, w [nodes]float64
+	quad.Hermite{}.FixedLocations(x[:], w[:], math.Inf(-1), math.Inf(1))
 	for i := range r.node {
-		r.node[i] *= math.Sqrt2
-		r.weight[i] /= math.Sqrt(math.Pi)
-		r.log[i] = math.Log(r.weight[i]) + r.node[i]*r.node[i]/2
+		at := nodes - 1 - i // the positive half
+		r.node[i] = x[at] * math.Sqrt2
+		r.log[i] = math.Log(w[at]/math.Sqrt(math.Pi)) + r.node[i]*r.node[i]/2
 	}
+	r.middle = w[nodes/2] / math.Sqrt(math.Pi)
 	return r
 }
 
@@ -67,58 +71,81 @@ func newRule() (r rule) {
 // the mode of the product (Minka 2001; Graepel et al. 2010). The likelihood is log-concave: the variance never grows, an
 // Err never lowers the mean and an Ok never raises it, which is enforced against the last digit of the quadrature. Where
 // the quadrature is not finite the Laplace approximation stands in.
+//
+// An Ok is the mirror image of an Err. With s the distance of a node from the mode, δ that of the mode from the mean and
+// v the variance, the product at ±s is, up to a constant, G·H/(1+z·E) and G/H/(1+z/E), where G = exp(log − s²/2v),
+// H = exp(−δs/v), E = exp(−s) and z = exp(−mode).
 func (r *rule) match(g gauss, err bool) (gauss, float64) {
-	mode, laplace := g.mode(err)
+	mean := g.mean
+	if !err {
+		mean = -mean
+	}
+	at, laplace, z := gauss{mean, g.variance}.mode()
 	sd := math.Sqrt(laplace)
-	precision := 1 / (2 * g.variance)
-	var z0, z1, z2 float64 // moments about the mode
+	half, tilt := 1/(2*g.variance), (at-mean)/g.variance
+	z0 := r.middle / (1 + z)
+	var z1, z2 float64
 	for i, n := range r.node {
-		dx := sd * n
-		d := mode + dx - g.mean
-		w := math.Exp(r.log[i]-d*d*precision) * likelihood(mode+dx, err)
-		z0 += w
-		z1 += w * dx
-		z2 += w * dx * dx
+		s := sd * n
+		w, h, e := exp(r.log[i]-s*s*half), exp(-tilt*s), exp(-s)
+		up, down := w*h/(1+z*e), w*e/(h*(e+z))
+		z0 += up + down
+		z1 += (up - down) * s
+		z2 += (up + down) * s * s
 	}
 	shift := z1 / z0
-	post := gauss{mode + shift, z2/z0 - shift*shift}
-	evidence := z0 * sd / math.Sqrt(g.variance)
+	post := gauss{at + shift, z2/z0 - shift*shift}
+	evidence := r.evidence(z0, at-mean, sd, g.variance)
 	if !finite(post.mean) || !finite(post.variance) || !finite(evidence) || post.variance <= 0 {
-		post = gauss{mode, laplace}
-		evidence = likelihood(mode, err)
+		post = gauss{at, laplace}
+		evidence = sigma(at)
 	}
 	post.variance = clamp(post.variance, minVariance, g.variance)
-	if err {
-		post.mean = clamp(post.mean, g.mean, maxLogOdds)
-	} else {
-		post.mean = clamp(post.mean, -maxLogOdds, g.mean)
+	post.mean = clamp(post.mean, mean, maxLogOdds)
+	if !err {
+		post.mean = -post.mean
 	}
 	return post, evidence
 }
 
-// mode returns the maximum of N(eta; g)·P(y|eta) and the inverse curvature there. Newton's method on a concave function,
-// its step bounded because the prior may lie far out on the flat side.
-func (g gauss) mode(err bool) (at, variance float64) {
-	y := 0.0
-	if err {
-		y = 1
-	}
+func (r *rule) evidence(z0, shift, sd, variance float64) float64 {
+	return z0 * exp(-shift*shift/(2*variance)) * sd / math.Sqrt(variance)
+}
+
+// mode returns the maximum of N(eta; g)·sigma(eta), the inverse curvature there and exp(−maximum). Newton's method on a
+// concave function, its step bounded because the prior may lie far out on the flat side.
+func (g gauss) mode() (at, variance, z float64) {
 	at = g.mean
+	z = exp(-at)
+	precision := 1 / g.variance
 	for range 60 {
-		p := sigma(at)
-		step := clamp(((y-p)-(at-g.mean)/g.variance)/(p*(1-p)+1/g.variance), -3, 3)
+		p := 1 / (1 + z)
+		step := clamp((z*p-(at-g.mean)*precision)/(z*p*p+precision), -3, 3)
 		at += step
-		if math.Abs(step) < 1e-5 { // squared by the step that was just taken; the quadrature needs no better centre
+		z = exp(-at)
+		if math.Abs(step) < 1e-5 { // squared by the step that was just taken: one more or less changes no digit that counts
 			break
 		}
 	}
-	p := sigma(at)
-	return at, 1 / (p*(1-p) + 1/g.variance)
+	p := 1 / (1 + z)
+	return at, 1 / (z*p*p + precision), z
 }
 
 // expect returns E[sigma(eta)], the probability of Err: the evidence of an Err.
 func (r *rule) expect(g gauss) float64 {
-	_, p := r.match(g, true)
+	at, laplace, z := g.mode()
+	sd := math.Sqrt(laplace)
+	half, tilt := 1/(2*g.variance), (at-g.mean)/g.variance
+	z0 := r.middle / (1 + z)
+	for i, n := range r.node {
+		s := sd * n
+		w, h, e := exp(r.log[i]-s*s*half), exp(-tilt*s), exp(-s)
+		z0 += w*h/(1+z*e) + w*e/(h*(e+z))
+	}
+	p := r.evidence(z0, at-g.mean, sd, g.variance)
+	if !finite(p) {
+		p = sigma(at)
+	}
 	return clamp(p, minProbability, 1-minProbability)
 }
 
@@ -164,14 +191,15 @@ func logLikelihood(eta float64, err bool) float64 {
 	return eta - math.Log1p(math.Exp(eta))
 }
 
-// likelihood is P(y|eta).
-func likelihood(eta float64, err bool) float64 {
-	if !err {
-		eta = -eta
-	}
-	return sigma(eta)
-}
-
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-func clamp(x, lo, hi float64) float64 { return math.Min(math.Max(x, lo), hi) }
+// clamp bounds x; what is not a number stays so.
+func clamp(x, lo, hi float64) float64 {
+	switch {
+	case x < lo:
+		return lo
+	case x > hi:
+		return hi
+	}
+	return x
+}

@@ -29,18 +29,22 @@ func TestQuadratureAgreesWithTheGrid(t *testing.T) {
 
 func TestThePriorPreservesTheDeclaredProbability(t *testing.T) {
 	for _, variance := range []float64{.1, 1, 5, 10} {
-		m, err := New(Config{PriorVariance: variance})
+		c := Single()
+		c.Members[0].Action = variance
+		m, err := New(c)
 		require.NoError(t, err)
 		for d := 1; d <= maxRisk; d++ {
-			_, _, p := gridMoments(m.bases[d], variance, true)
+			_, _, p := gridMoments(m.base(0, d, 0), variance, true)
 			assert.InEpsilon(t, declared(d), p, 1e-3, "variance %v, declared %d", variance, d)
 		}
 	}
 }
 
-// noChange is a model whose change detector never fires.
+// noChange is a model of one action whose change detector never fires.
 func noChange(t *testing.T) *Model {
-	m, err := New(Config{Worse: Change{Threshold: maxSum}, Better: Change{Threshold: maxSum}})
+	c := Single()
+	c.Worse.Threshold, c.Better.Threshold = maxSum, maxSum
+	m, err := New(c)
 	require.NoError(t, err)
 	return m
 }
@@ -55,11 +59,11 @@ var streams = []struct {
 func TestFilterAgreesWithMomentsOnAGrid(t *testing.T) {
 	m := noChange(t)
 	for _, c := range streams {
-		mean, variance := m.bases[c.risk], m.cfg.PriorVariance
+		mean, variance := m.base(0, c.risk, 0), m.cfg.Members[0].Action
 		b, d := m.Prior(), Declaration{Name: "a", Risk: c.risk}
 		for i := 1; i <= 40; i++ {
 			err := i%c.every == 0
-			mean, variance, _ = gridMoments(mean, math.Min(variance+m.cfg.Drift, maxVariance), err)
+			mean, variance, _ = gridMoments(mean, math.Min(variance+m.cfg.Members[0].ActionDrift, maxVariance), err)
 			_, _, p := gridMoments(mean, variance, true)
 			b, _, _ = m.Update(b, d, Observation{Err: err})
 			e := m.Risk(b, d)
@@ -75,11 +79,11 @@ func TestFilterAgreesWithMomentsOnAGrid(t *testing.T) {
 func TestFilterStaysNearTheExactDensity(t *testing.T) {
 	m := noChange(t)
 	for _, c := range streams {
-		f := newGridFilter(m.bases[c.risk], m.cfg.PriorVariance)
+		f := newGridFilter(m.base(0, c.risk, 0), m.cfg.Members[0].Action)
 		b, d := m.Prior(), Declaration{Name: "a", Risk: c.risk}
 		for i := 1; i <= 150; i++ {
 			err := i%c.every == 0
-			f.age(m.cfg.Drift)
+			f.age(m.cfg.Members[0].ActionDrift)
 			f.observe(err)
 			b, _, _ = m.Update(b, d, Observation{Err: err})
 			tol := 0.04
@@ -108,6 +112,21 @@ func TestACorrectionNeverRaisesTheVariance(t *testing.T) {
 	})
 }
 
+func TestExp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.OneOf(rapid.Float64Range(-5, 5), rapid.Float64Range(-708, 709)).Draw(t, "x")
+		require.InEpsilon(t, math.Exp(x), exp(x), 4e-16, "%v", x)
+	})
+	for _, x := range []float64{0, 1, -1, 700, -700, 1e-300, math.Ln2 / 128, -math.Ln2 / 128} {
+		require.InEpsilon(t, math.Exp(x), exp(x), 4e-16, "%v", x)
+	}
+	require.Equal(t, 1., exp(0))
+	require.True(t, math.IsNaN(exp(math.NaN())))
+	require.Zero(t, exp(-800))
+	require.Zero(t, exp(math.Inf(-1)))
+	require.True(t, math.IsInf(exp(math.Inf(1)), 1))
+}
+
 func TestStudentQuantile(t *testing.T) {
 	for nu := 1.0; nu < 1e5; nu *= 1.07 {
 		want := distuv.StudentsT{Sigma: 1, Nu: nu}.Quantile(0.95)
@@ -128,7 +147,7 @@ func TestTreapAgainstAMap(t *testing.T) {
 				tab = tab.without(n)
 				delete(ref, n)
 			} else {
-				tab = tab.with(&state{name: n, n: uint64(i)})
+				tab = tab.with(&state{name: n, record: record{n: uint64(i)}})
 				ref[n] = uint64(i)
 			}
 			require.Len(t, old.names(), had, "the old table stays as it was")

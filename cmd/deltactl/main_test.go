@@ -24,6 +24,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("EXAMPLES", examples)
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector otherwise holds every process for a second
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits},

@@ -42,9 +42,13 @@ Columns:
   trust      lower 95 % bound of an agent's rate of success, failures weighted;
              lower and upper hold that rate with 90 %
 
+With --why AGENT/ACTION it prints instead what the risk of that action rests on: the
+declared level, what is known of the agent, of its declarations and of the action
+itself, in log-odds that add up, and the last changes found.
+
 JSON: {"rows", "agents": [{"name", "trust", "lower", "upper", "ok", "err"}],
 "actions": [{"agent", "name", "runs", "ok", "err", "declared", "level", "p", "lo",
-"hi", "gated"}]}, sorted by agent, then name.`
+"hi", "gated"}], "why": with --why}, sorted by agent, then name.`
 
 func newReplay() *cobra.Command {
 	var cfg replay.Config
@@ -56,6 +60,7 @@ func newReplay() *cobra.Command {
 		Long:  replayHelp,
 		Example: `  deltactl replay examples/recorded/sample.jsonl
   deltactl replay --threshold 3 --json runs.jsonl.gz | jq '.actions[] | select(.gated > 0)'
+  deltactl replay --why order-desk/charge-card examples/recorded/sample.jsonl
   zcat runs/*.gz | deltactl replay -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, paths []string) error {
@@ -64,6 +69,7 @@ func newReplay() *cobra.Command {
 	}
 	c.Flags().IntVar(&cfg.Declared, "declared", d.Declared, "risk to declare every action with, 1 to 5")
 	c.Flags().Float64Var(&cfg.Threshold, "threshold", d.Threshold, "effective risk from which a call counts as gated, 1 to 5")
+	c.Flags().StringVar(&cfg.Why, "why", "", "explain the risk of this AGENT/ACTION")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
@@ -81,6 +87,10 @@ func runReplay(c *cobra.Command, cfg replay.Config, paths []string, asJSON bool)
 	}
 	if asJSON {
 		return printJSON(c.OutOrStdout(), report)
+	}
+	if report.Why != nil {
+		_, err := fmt.Fprint(c.OutOrStdout(), report.Why)
+		return err
 	}
 	return printReplay(c.OutOrStdout(), report)
 }

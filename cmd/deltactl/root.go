@@ -17,9 +17,9 @@ const (
 	exitUsage  = 2
 )
 
-const rootHelp = `deltactl replays recorded tool calls through the engine that governs agents, and
-explains what a set of actions lets an agent do. It needs no account, no key and
-no server.
+const rootHelp = `deltactl replays recorded tool calls through the engine that governs agents,
+explains what a set of actions lets an agent do, and measures how right the
+estimated risk is. It needs no account, no key and no server.
 
 Every listing is a table on a terminal, tab-separated columns with a header in
 a pipe, and JSON with --json. Progress and errors go to standard error.
@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReplay(), newExplain(), newVersion())
+	root.AddCommand(newReplay(), newExplain(), newBench(), newVersion())
 	return root
 }
 

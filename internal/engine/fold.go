@@ -3,7 +3,9 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/seed-ab2cfece/delta-agents/ledger"
@@ -40,30 +42,41 @@ func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pendin
 	return b, steps, nil
 }
 
-// learn folds one outcome. A cost that the model cannot take (its currency differs from the declared one) must not keep
-// the outcome itself from being learned.
+// learn folds one outcome. What the model cannot take of it (a currency that differs from the declared one, tags beyond
+// what it is configured for) must not keep the outcome itself from being learned.
 func learn(rules *Rules, agent *Agent, b risk.Belief, o ledger.Observed) (risk.Belief, risk.Innovation, error) {
-	d := declarationOf(agent, o)
+	d := declarationOf(rules, agent, o)
 	next, in, err := rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: o.Cost})
 	if err == nil {
 		return next, in, nil
 	}
 	cost := o.Cost
 	cost.Money, cost.Currency = 0, ""
+	if next, in, err = rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: cost}); err == nil {
+		return next, in, nil
+	}
+	d.Tags = nil
 	return rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: cost})
 }
 
-// declarationOf returns the declaration of an observed action, or a bare one of the level it was observed under where
-// this worker does not hold it.
-func declarationOf(agent *Agent, o ledger.Observed) risk.Declaration {
+// declarationOf returns the declaration under which an action was observed: level and tags are those recorded with the
+// outcome, so that workers that hold another version of the action, or do not hold it, fold alike. The estimate is that of
+// the action where this worker holds it.
+func declarationOf(rules *Rules, agent *Agent, o ledger.Observed) risk.Declaration {
+	d := risk.Declaration{Name: o.Action, Risk: o.Declared, Tags: o.Tags}
 	if a := agent.Actions[o.Action]; a != nil {
-		return a.Declaration()
+		d.Estimate = a.Estimate
+		if o.Declared == 0 {
+			d = a.Declaration()
+		}
 	}
-	level := o.Declared
-	if level < 1 || level > 5 {
-		level = 3
+	if d.Risk < 1 || d.Risk > 5 {
+		d.Risk = 3
 	}
-	return risk.Declaration{Name: o.Action, Risk: level}
+	if rules.Model.Check(d) != nil {
+		d.Tags = nil
+	}
+	return d
 }
 
 // Fold moves the pending outcomes of the snapshot into the stored beliefs, by compare-and-set on their shared block. Nil
@@ -84,7 +97,7 @@ func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, e
 	for _, s := range steps {
 		e.Outcomes = append(e.Outcomes, s.observed)
 		if s.innovation.Flag {
-			e.Changes = append(e.Changes, changeOf(rules, after, declarationOf(agent, s.observed), s.innovation))
+			e.Changes = append(e.Changes, changeOf(rules, after, declarationOf(rules, agent, s.observed), s.innovation))
 		}
 	}
 	t := &txn.Txn{Agent: agent.Name, Phase: txn.Plain}
@@ -101,31 +114,53 @@ func changeOf(rules *Rules, b risk.Belief, d risk.Declaration, in risk.Innovatio
 	c.Reason = "surprise of " + strconv.FormatFloat(in.Surprise, 'f', 2, 64) + " nats"
 	if in.Change != "" {
 		c.Reason = "change detected: " + string(in.Change)
+	} else if in.AgentChange != "" {
+		c.Reason = "change of the agent detected: " + string(in.AgentChange)
 	}
 	return c
 }
 
-// beliefCells writes the blocks that the outcomes touched, and the level cells that moved.
+// beliefCells writes the blocks that the outcomes touched, and the level cells that moved: those of other actions too, which
+// share a part of their risk with the ones that ran.
 func beliefCells(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, outcomes []ledger.Observed) []txn.Clause {
 	var c changes
 	c.put(txn.Agent, cellTrust, string(b.Shared()))
+	declared := map[string]risk.Declaration{}
+	for name, a := range agent.Actions {
+		declared[name] = a.Declaration()
+	}
 	done := map[string]bool{}
 	for _, o := range outcomes {
 		if done[o.Action] {
 			continue
 		}
 		done[o.Action] = true
-		block, ok := b.Action(o.Action)
-		if !ok {
-			continue
+		if agent.Actions[o.Action] == nil {
+			declared[o.Action] = declarationOf(rules, agent, o)
 		}
-		c.put(txn.Agent, cellBelief+o.Action, string(block))
-		level := levelText(rules.Model.Risk(b, declarationOf(agent, o)).Score)
-		if snap.Agent.Cells[cellLevel+o.Action].Val != level {
-			c.put(txn.Agent, cellLevel+o.Action, level)
+		if block, ok := b.Action(o.Action); ok {
+			c.put(txn.Agent, cellBelief+o.Action, string(block))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		was := snap.Agent.Cells[cellLevel+name].Val
+		score := rules.Model.Risk(b, declared[name]).Score
+		if level := levelText(score); level != was && (done[name] || drifted(rules, declared[name], was, score)) {
+			c.put(txn.Agent, cellLevel+name, level)
 		}
 	}
 	return c
+}
+
+// drifted reports whether the score of an action that did not run has left the step it was in by more than the step below:
+// a rise shows at once, and what its relatives take off or add by and by does not disturb every decision. The score of an
+// action without a cell was that of its declaration.
+func drifted(rules *Rules, d risk.Declaration, was string, score float64) bool {
+	old, err := strconv.ParseFloat(was, 64)
+	if err != nil {
+		old = math.Floor(rules.Model.Risk(risk.Belief{}, d).Score*levelSteps) / levelSteps
+	}
+	return score < old-1./levelSteps || score >= old+1./levelSteps
 }
 
 func levelText(score float64) string {

@@ -226,3 +226,41 @@ func (d *desk) unplan() {
 	require.NoError(d, err)
 	d.must(SettlePlan(e, planned, action.Cost{}, nil, d.now()))
 }
+
+// What fails teaches of its relatives: an action that never ran is riskier now, and a decision on what it was is refused.
+func TestFailuresElsewhereLiftTheLevelOfAnAction(t *testing.T) {
+	d := open(t, plain())
+	d.ok("confirm", `{"order":"A"}`, `{}`)
+	score := func() float64 { return model.Risk(d.look().Beliefs, d.agent.Actions["charge"].Declaration()).Score }
+	early, was := d.decide(d.call("charge", `{"order":"A"}`)), score()
+	for range 2 {
+		d.fail("list", `{}`, action.Failed)
+	}
+	d.fold()
+	require.Greater(t, score(), was+.1)
+	require.False(t, d.apply(early.Txn).OK, "the level moved")
+}
+
+// Level and tags of an outcome are those it was recorded with: workers that hold another version of the action, or that do
+// not hold it, fold to the same bytes.
+func TestWorkersOfDifferentVersionsFoldAlike(t *testing.T) {
+	d := open(t, plain())
+	charge := *d.agent.Actions["charge"]
+	charge.Tags = []string{"money", "irreversible"}
+	d.agent.Actions["charge"] = &charge
+	d.ok("confirm", `{"order":"A"}`, `{}`)
+	d.ok("charge", `{"order":"A"}`, `{}`)
+	d.fold()
+	records := d.records("")
+	want, err := FoldBeliefs(d.rules, d.agent, records)
+	require.NoError(t, err)
+	require.Equal(t, charge.Tags, want.Tags())
+	for name, held := range map[string]map[string]*Action{
+		"another version": {"charge": {Name: "charge", Risk: 1, Estimate: charge.Estimate}, "confirm": d.agent.Actions["confirm"]},
+		"not held":        {"confirm": d.agent.Actions["confirm"]},
+	} {
+		got, err := FoldBeliefs(d.rules, &Agent{Name: d.agent.Name, Actions: held}, records)
+		require.NoError(t, err)
+		require.Equal(t, want.Shared(), got.Shared(), name)
+	}
+}

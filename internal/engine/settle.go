@@ -118,7 +118,7 @@ func (x *Run) satisfy(e *ledger.Event, out action.Document) {
 func (x *Run) learned(failed bool, cost action.Cost, at int64) *ledger.Observed {
 	o := &ledger.Observed{Action: x.Begun.Action, Err: failed, Cost: cost, At: at}
 	if a := x.Agent.Actions[x.Begun.Action]; a != nil {
-		o.Declared = a.Risk
+		o.Declared, o.Tags = a.Risk, a.Tags
 	}
 	return o
 }

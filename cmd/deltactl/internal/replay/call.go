@@ -142,5 +142,11 @@ func (r *replay) report(ctx context.Context) (*Report, error) {
 		}
 	}
 	out.sort()
+	if r.cfg.Why != "" {
+		var err error
+		if out.Why, err = r.why(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return out, nil
 }

@@ -19,6 +19,8 @@ type Config struct {
 	Declared int
 	// Threshold is the effective risk from which a call counts as gated, 1 to 5. Default 4.
 	Threshold float64
+	// Why is the AGENT/ACTION whose risk is explained; "" for none.
+	Why string
 	// Stdin is what the path "-" stands for; nil: os.Stdin.
 	Stdin io.Reader
 	// Progress is told what is done and of how many rows, 0 while that is not known. Nil: nobody is told.
@@ -72,6 +74,11 @@ func Files(ctx context.Context, cfg Config, paths ...string) (report *Report, er
 	}
 	if err := r.survey(ctx); err != nil {
 		return nil, err
+	}
+	if cfg.Why != "" {
+		if _, _, err := r.find(); err != nil {
+			return nil, err
+		}
 	}
 	return r.run(ctx)
 }

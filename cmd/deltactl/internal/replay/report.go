@@ -10,6 +10,7 @@ type Report struct {
 	Rows    int64    `json:"rows"`
 	Agents  []Agent  `json:"agents"`
 	Actions []Action `json:"actions"`
+	Why     *Why     `json:"why,omitempty"` // where the configuration asks for it
 }
 
 // Agent is the trust in one agent at the end.
