@@ -16,6 +16,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
 // auditor reads a task's ledger as a bookkeeper would, knowing nothing of the engine: it adds up what was granted and
@@ -86,7 +87,7 @@ func audit(tb rapid.TB, task *delta.Task, limit action.Limit) *auditor {
 
 // purse is a task whose actions are estimated at 10 tokens and spend In.N.
 func purse(tb rapid.TB, limit action.Limit) (*delta.Engine, *delta.Task) {
-	e, err := delta.New(delta.Config{})
+	e, err := delta.New(delta.Config{Risk: risk.Single()}) // actions that fail alone
 	require.NoError(tb, err)
 	task, err := e.Start(context.Background(), delta.Goal{Agent: buyer, Limit: limit, Approvers: []string{"*"}, Threshold: 5})
 	require.NoError(tb, err)

@@ -82,7 +82,7 @@ func TestI05_RiskThatRisesOnTheWay(t *testing.T) {
 		{name: "an Ok", arrive: []bool{false}},
 		{name: "one Err below the threshold", arrive: []bool{true}, threshold: 5},
 		{name: "Errs above the threshold", arrive: []bool{true, true, true, true}, want: true},
-		{name: "an Err above the ceiling, below the threshold", ceiling: 3.9, threshold: 5, arrive: []bool{true}, want: true},
+		{name: "an Err above the ceiling, below the threshold", ceiling: 3.6, threshold: 5, arrive: []bool{true}, want: true},
 		{name: "an Err upon known ones", before: 1, arrive: []bool{true}, threshold: 4.5, want: true},
 		{name: "an Err upon folded ones", before: 1, folded: true, arrive: []bool{true}, threshold: 4.5, want: true},
 	} {
