@@ -43,13 +43,25 @@ func commands(t *testing.T) (out []string) {
 	return out
 }
 
-// run compiles and runs a program and returns the lines it prints.
+const module = "github.com/seed-ab2cfece/delta-agents"
+
+// run compiles and runs a program in a module of its own, as a user's, and returns the lines it prints.
 func run(t *testing.T, program string) []string {
-	dir, err := os.MkdirTemp(".", "program_")
+	dir := t.TempDir()
+	here, err := filepath.Abs(root)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
-	out, err := exec.Command("go", "run", "./"+dir).CombinedOutput()
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	mod = []byte(strings.Replace(string(mod), "module "+module, "module program", 1) +
+		"\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + here + "\n")
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	for name, text := range map[string][]byte{"main.go": []byte(program), "go.mod": mod, "go.sum": sum} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	cmd := exec.Command("go", "run", "-mod=mod", ".")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
