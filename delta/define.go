@@ -113,7 +113,7 @@ func DefineRaw(name string, inputSchema []byte, f func(*Context, action.Input) m
 	if f == nil {
 		b.d.fault("function is nil")
 	}
-	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, in)) }
+	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, detached(in))) }
 	b.d.decodes = func(action.Input) error { return nil }
 	var err error
 	if b.d.in, err = schema.Declared(inputSchema); err != nil {
@@ -143,11 +143,14 @@ func answer[Out any](r mo.Result[Out]) returned {
 // decodeInput decodes a checked input into the Go type of an action.
 func decodeInput[In any](raw action.Input, in *In) error {
 	if p, ok := any(in).(*action.Input); ok {
-		*p = raw
+		*p = detached(raw)
 		return nil
 	}
 	return raw.Decode(in)
 }
+
+// detached keeps the tree that gates and facts are read from out of the reach of user code.
+func detached(in action.Input) action.Input { return action.Input{Document: in.Detached()} }
 
 func (d *declaration) fault(format string, args ...any) {
 	d.faults = append(slices.Clip(d.faults), fmt.Errorf(format, args...))
