@@ -1,9 +1,12 @@
 package delta
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
@@ -100,19 +103,9 @@ func (d *declaration) decode(in action.Input) (f *action.Failure) {
 		}
 	}()
 	if err := d.decodes(in); err != nil {
-		return action.Fail(action.InputInvalid, "the input of %q does not fit its type: %s", d.name, short(err.Error())).Because(err)
+		return action.Fail(action.InputInvalid, "the input of %q does not fit its type: %s", d.name, action.TextOf(err)).Because(err)
 	}
 	return nil
-}
-
-// risks returns the level that the per-argument rules demand of an input, and the first rule that demands it.
-func (d *declaration) risks(in action.Input) (level int, name string) {
-	for _, r := range d.rules {
-		if l := r.eval(in); l > level {
-			level, name = l, r.name
-		}
-	}
-	return level, name
 }
 
 // eval is 0 where the rule does not apply; user code that panics counts as the highest risk.
@@ -128,18 +121,59 @@ func (r rule) eval(in action.Input) (level int) {
 	return 0
 }
 
-// idempotencyKey evaluates the declared key for an input; a panic in user code is an error.
-func (d *declaration) idempotencyKey(in action.Input) (key string, err error) {
+// idempotencyKey evaluates the declared key for an input.
+func (e *Engine) idempotencyKey(ctx context.Context, d *declaration, in action.Input) (string, error) {
 	if d.key == nil {
 		return "", nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("idempotency key of %q: panic: %v", d.name, p)
-		}
-	}()
-	if key, err = d.key(in); err == nil && key == "" {
-		err = fmt.Errorf("idempotency key of %q is empty", d.name)
+	key, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (string, error) { return d.key(in) })
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("idempotency key of %q: %w", d.name, err)
+	case key == "":
+		return "", fmt.Errorf("idempotency key of %q is empty", d.name)
 	}
-	return key, err
+	return key, nil
+}
+
+// patience is how long user code of an action may take beside its function.
+func (e *Engine) patience(d *declaration) time.Duration {
+	if d.timeout > 0 {
+		return min(d.timeout, asideLimit)
+	}
+	return min(e.cfg.Timeout, asideLimit)
+}
+
+// fits reports an input that the schema accepts and the Go type does not. Only types with decoding of their own run user
+// code there.
+func (e *Engine) fits(ctx context.Context, d *declaration, in action.Input) *action.Failure {
+	if !d.custom {
+		return d.decode(in)
+	}
+	f, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (*action.Failure, error) { return d.decode(in), nil })
+	if err != nil {
+		return because(action.Fail(action.InputInvalid, "the input of %q cannot be decoded: %v", d.name, err), err)
+	}
+	return f
+}
+
+// demands returns what the per-argument rules make of an input. Rules that do not answer count as the highest risk.
+func (e *Engine) demands(ctx context.Context, d *declaration, in action.Input) (level int, name string) {
+	if len(d.rules) == 0 {
+		return 0, ""
+	}
+	var at atomic.Int64 // the rule that is being evaluated
+	got, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (verdict rule, _ error) {
+		for i, r := range d.rules {
+			at.Store(int64(i))
+			if l := r.eval(in); l > verdict.level {
+				verdict = rule{name: r.name, level: l}
+			}
+		}
+		return verdict, nil
+	})
+	if err != nil {
+		return 5, d.rules[at.Load()].name
+	}
+	return got.level, got.name
 }

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +59,7 @@ type declaration struct {
 	in, out  *schema.Schema
 	run      func(*Context, action.Input) returned
 	decodes  func(action.Input) error
+	custom   bool // decoding runs user code
 	faults   []error
 	compiled *engine.Action
 }
@@ -94,6 +96,7 @@ func Define[In, Out any](name string, f Func[In, Out]) Builder[In, Out] {
 		var in In
 		return decodeInput(raw, &in)
 	}
+	b.d.custom = decodesItself(reflect.TypeFor[In](), map[reflect.Type]bool{})
 	var err error
 	if b.d.in, err = schema.Reflect(reflect.TypeFor[In]()); err != nil {
 		b.d.fault("input: %w", err)
@@ -151,6 +154,40 @@ func decodeInput[In any](raw action.Input, in *In) error {
 
 // detached keeps the tree that gates and facts are read from out of the reach of user code.
 func detached(in action.Input) action.Input { return action.Input{Document: in.Detached()} }
+
+var (
+	unmarshalsJSON = reflect.TypeFor[json.Unmarshaler]()
+	unmarshalsText = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// decodesItself reports whether decoding a value of the type may run code that is not encoding/json's or of the types of
+// time and numbers.
+func decodesItself(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.PkgPath() {
+	case "time", "math/big", "encoding/json":
+		return false
+	}
+	if p := reflect.PointerTo(t); p.Implements(unmarshalsJSON) || p.Implements(unmarshalsText) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return decodesItself(t.Elem(), seen)
+	case reflect.Map:
+		return decodesItself(t.Key(), seen) || decodesItself(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if decodesItself(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 func (d *declaration) fault(format string, args ...any) {
 	d.faults = append(slices.Clip(d.faults), fmt.Errorf(format, args...))

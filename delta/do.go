@@ -54,7 +54,11 @@ func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](err)
 	}
 	defer t.engine.inside.Done()
-	return decided(ctx, t.do(ctx, t.observe(c)))
+	o := t.observe(ctx, c)
+	if o.err != nil {
+		return mo.Err[action.Outcome](o.err)
+	}
+	return decided(ctx, t.do(ctx, o))
 }
 
 // decided tells a store that cannot be reached from a caller who stopped waiting for it: then nothing was decided.
@@ -75,7 +79,11 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](err)
 	}
 	defer t.engine.inside.Done()
-	out := t.do(ctx, t.observe(c))
+	first := t.observe(ctx, c)
+	if first.err != nil {
+		return mo.Err[action.Outcome](first.err)
+	}
+	out := t.do(ctx, first)
 	for parked := out.Intent; out.Code == action.ApprovalRequired; {
 		a, ok := t.awaitApproval(ctx, out.Failure.Approval())
 		if !ok {
@@ -99,7 +107,10 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 // quicker, its recorded outcome is the answer. False where ctx ended or the engine closes first.
 func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcome, bool) {
 	for {
-		o := t.observe(c)
+		o := t.observe(ctx, c)
+		if o.err != nil {
+			return action.Outcome{}, false
+		}
 		if parked != "" {
 			own := newSight()
 			if err := t.readRecord(ctx, parked, own); err != nil {
@@ -195,16 +206,21 @@ func decodeOutput[Out any](raw json.RawMessage, out *Out) error {
 type observed struct {
 	def  *declaration
 	call engine.Call
+	err  error // why nothing can be decided: whoever asked, or the engine, stopped meanwhile
 }
 
 // observe evaluates what depends on the input alone: the strict edge, the schema, per-argument risk, the digest.
-func (t *Task) observe(c Call) *observed {
+func (t *Task) observe(ctx context.Context, c Call) *observed {
 	o := &observed{def: t.agent.defs[c.Action]}
 	o.call = engine.Call{
 		Intent: action.Intent{
-			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: c.Action, Epoch: c.Epoch, Provenance: c.Provenance,
+			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: action.CutTo(c.Action, action.MaxName), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),
 		},
 		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), AskID: t.askID(),
+	}
+	in := &o.call.Intent
+	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
+		in.CallID = ""
 	}
 	if o.def == nil {
 		return o
@@ -213,10 +229,8 @@ func (t *Task) observe(c Call) *observed {
 		o.call.Edge = t.notHeld(c.Action)
 		return o
 	}
-	in := &o.call.Intent
 	in.Version = o.def.version
-	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
-		in.CallID = ""
+	if o.call.Edge != nil {
 		return o
 	}
 	raw := c.Input
@@ -225,7 +239,7 @@ func (t *Task) observe(c Call) *observed {
 	}
 	doc, f := o.def.in.Check(raw)
 	if f == nil {
-		f = o.def.decode(action.Input{Document: doc})
+		f = t.judge(ctx, o, action.Input{Document: doc})
 	}
 	if f != nil {
 		o.call.Edge = f
@@ -233,8 +247,21 @@ func (t *Task) observe(c Call) *observed {
 	}
 	in.Input = doc
 	in.Digest = approval.Digest(in.Agent, in.Task, in.Action, in.Version, o.def.in.Hash(), doc.Text())
-	o.call.Rule, o.call.Named = o.def.risks(action.Input{Document: doc})
 	return o
+}
+
+// judge runs the user code that looks at an input before anything is decided: the decoding of its type, and risk rules.
+func (t *Task) judge(ctx context.Context, o *observed, in action.Input) (f *action.Failure) {
+	if !o.def.custom && len(o.def.rules) == 0 {
+		return o.def.decode(in)
+	}
+	ctx, done := t.engine.within(ctx)
+	defer done()
+	if f = t.engine.fits(ctx, o.def, in); f == nil {
+		o.call.Rule, o.call.Named = t.engine.demands(ctx, o.def, in)
+	}
+	o.err = context.Cause(ctx)
+	return f
 }
 
 // maxCallID bounds a call id: it is a key in the store.
@@ -378,9 +405,11 @@ func (t *Task) noteLoop(o *observed) {
 }
 
 // again builds the call of a recorded intent, from the event under which it was parked.
-func (t *Task) again(e ledger.Event) (*observed, error) {
-	o := t.observe(Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance})
+func (t *Task) again(ctx context.Context, e ledger.Event) (*observed, error) {
+	o := t.observe(ctx, Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance})
 	switch {
+	case o.err != nil:
+		return nil, o.err
 	case o.def == nil:
 		return nil, fmt.Errorf("intent %s: agent %q does not hold action %q here", e.Intent, t.agent.name, e.Action)
 	case o.def.version != e.Version:
@@ -401,7 +430,7 @@ func (d *declaration) checkOutput(v any) (doc action.Document, f *action.Failure
 	}()
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %v", err).Because(err)
+		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %s", action.TextOf(err)).Because(err)
 	}
 	if d.out != nil {
 		return d.out.CheckOutput(raw)

@@ -37,14 +37,15 @@ type Engine struct {
 	waits  map[string]*wait              // for the approval of that id
 	wake   chan struct{}                 // Work looks at its queues
 
-	closed    bool
-	draining  chan struct{}  // closed when Close was called
-	gone      chan struct{}  // closed when Close is through
-	inside    sync.WaitGroup // calls and loops under way
-	stop      context.Context
-	halt      context.CancelCauseFunc
-	abandoned atomic.Int64
-	seq       atomic.Int64
+	closed   bool
+	draining chan struct{}  // closed when Close was called
+	gone     chan struct{}  // closed when Close is through
+	inside   sync.WaitGroup // calls and loops under way
+	stop     context.Context
+	halt     context.CancelCauseFunc
+	seq      atomic.Int64
+
+	functions, inputs, policies, planners crowd // user code by kind
 }
 
 // agentState is what this engine knows of an agent: shared by its tasks, under one lock.
@@ -74,6 +75,10 @@ func New(cfg Config) (*Engine, error) {
 		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}),
 	}
+	for _, c := range e.crowds() {
+		c.most = int64(cfg.MaxAbandoned)
+	}
+	e.functions.what, e.inputs.what, e.policies.what, e.planners.what = "functions", "checks of inputs", "decisions of the policy", "planners"
 	if e.store == nil {
 		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
 	}
@@ -172,8 +177,18 @@ func (e *Engine) Close(ctx context.Context) error {
 	return err
 }
 
-// Abandoned returns how many functions ignored their context and still run.
-func (e *Engine) Abandoned() int { return int(e.abandoned.Load()) + int(e.hooks.Abandoned()) }
+func (e *Engine) crowds() []*crowd {
+	return []*crowd{&e.functions, &e.inputs, &e.policies, &e.planners}
+}
+
+// Abandoned returns how much user code, of every kind, was given up and still runs.
+func (e *Engine) Abandoned() int {
+	n := e.hooks.Abandoned()
+	for _, c := range e.crowds() {
+		n += c.stuck.Load()
+	}
+	return int(n)
+}
 
 // Trust is how far an agent may be trusted, and what it did to earn it.
 type Trust struct {

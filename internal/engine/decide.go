@@ -201,6 +201,9 @@ func (r *round) taskRuns() *action.Failure {
 
 func (r *round) actionExists() *action.Failure {
 	if r.act == nil {
+		if action.CheckName(r.call.Intent.Action) != nil { // perhaps long, or not even text
+			return action.Fail(action.ActionUnknown, "there is no action of that name; choose one of those offered")
+		}
 		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.call.Intent.Action)
 	}
 	for _, need := range r.act.Context {
