@@ -116,6 +116,7 @@ type Intent struct {
 	Version    string
 	Input      Document // zero where the input did not pass the edge
 	Digest     string   // of agent, task, action, version, schema and input; see package approval
+	Value      string   // names the input as the function sees it, "" where that is the text: other spellings have the same
 	Epoch      uint64   // of the offer that the call was chosen from, 0 for none
 	Provenance Provenance
 }
