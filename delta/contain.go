@@ -67,6 +67,9 @@ func because(f *action.Failure, err error) *action.Failure {
 // counted. The error then is errTooLong, or why ctx ended.
 func contain[T any](ctx context.Context, c *crowd, limit, grace time.Duration, f func(context.Context) (T, error)) (T, error) {
 	var none T
+	if err := alive(ctx); err != nil {
+		return none, err
+	}
 	if err := c.full(); err != nil {
 		return none, err
 	}
@@ -106,6 +109,17 @@ func contain[T any](ctx context.Context, c *crowd, limit, grace time.Duration, f
 type answered[T any] struct {
 	v   T
 	err error
+}
+
+// errNoContext answers a nil context.
+var errNoContext = errors.New("the context is nil; pass context.Background()")
+
+// alive returns why a context has ended, or that there is none.
+func alive(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	return context.Cause(ctx)
 }
 
 // within returns a context that ends with ctx and when the engine stops.

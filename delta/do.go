@@ -47,8 +47,8 @@ var (
 // Do never waits for a person: it returns APPROVAL_REQUIRED with the id of the approval. The parked call runs once when
 // it is approved: by [Engine.Work], by [Task.DoWait], or when the same call is made again.
 func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
-	if err := ctx.Err(); err != nil {
-		return mo.Err[action.Outcome](context.Cause(ctx))
+	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+		return mo.Err[action.Outcome](err)
 	}
 	if err := t.engine.enter(); err != nil {
 		return mo.Err[action.Outcome](err)
@@ -72,8 +72,8 @@ func decided(ctx context.Context, o action.Outcome) mo.Result[action.Outcome] {
 // DoWait is Do that waits for a person where one is asked, until the request expires or ctx ends. When ctx ends first the
 // outcome is APPROVAL_REQUIRED: the call stays parked.
 func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
-	if err := ctx.Err(); err != nil {
-		return mo.Err[action.Outcome](context.Cause(ctx))
+	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+		return mo.Err[action.Outcome](err)
 	}
 	if err := t.engine.enter(); err != nil {
 		return mo.Err[action.Outcome](err)
@@ -291,7 +291,7 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		if err := t.catchUp(ctx); err != nil {
 			return t.refused(o, failedStore(err))
 		}
-		d, view, err := t.decide(&o.call, own)
+		d, view, err := t.decide(ctx, &o.call, own)
 		switch {
 		case err != nil:
 			return t.refused(o, failedStore(err))
@@ -326,7 +326,7 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		}
 		t.advance(d.Txn, reply, own)
 		if d.Refusal != nil {
-			return t.answer(o, &d)
+			return t.answer(ctx, o, &d)
 		}
 		out, again := t.fly(ctx, o, &d, view, reply, sent)
 		if !again {
@@ -373,13 +373,13 @@ func (t *Task) inTheWay(d *engine.Decision, r txn.Reply, own *sight) *action.Fai
 }
 
 // answer is a refusal that was recorded.
-func (t *Task) answer(o *observed, d *engine.Decision) action.Outcome {
+func (t *Task) answer(ctx context.Context, o *observed, d *engine.Decision) action.Outcome {
 	f := d.Refusal
 	if d.Ask != nil {
 		t.engine.nudge()
 	}
 	if o.call.Intent.Epoch != 0 {
-		f = f.With(action.DetailChanged, t.changedSince(o.call.Intent.Epoch))
+		f = f.With(action.DetailChanged, t.changedSince(ctx, o.call.Intent.Epoch))
 	}
 	return t.refused(o, f)
 }

@@ -33,9 +33,10 @@ type Engine struct {
 	mu     sync.Mutex
 	agents map[string]*agentState
 	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
-	purge  int                           // the number of them at which those that nobody holds are dropped
-	waits  map[string]*wait              // for the approval of that id
-	wake   chan struct{}                 // Work looks at its queues
+	aloft  map[string]weak.Pointer[aloft]
+	purge  int              // the number of them at which those that nobody holds are dropped
+	waits  map[string]*wait // for the approval of that id
+	wake   chan struct{}    // Work looks at its queues
 
 	closed   bool
 	draining chan struct{}  // closed when Close was called
@@ -72,7 +73,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
-		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
+		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}),
 	}
 	for _, c := range e.crowds() {
@@ -84,6 +85,9 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.store = bounded{e.store, cfg.StoreTimeout}
 	e.stop, e.halt = context.WithCancelCause(context.Background())
+	if cfg.Policy != nil {
+		e.rules.Policy = policed{cfg.Policy, e, e.stop}
+	}
 	e.keeper = startKeeper(e)
 	return e, nil
 }
@@ -109,8 +113,8 @@ func (e *Engine) enter() error {
 // same name that was built differently replaces the earlier one for tasks opened from then on.
 func (e *Engine) Register(agents ...*Agent) error {
 	for _, a := range agents {
-		if a == nil {
-			return errors.New("register: agent is nil")
+		if a == nil || a.compiled == nil {
+			return errors.New("register: there is no agent; make one with NewAgent and Build")
 		}
 		e.state(a)
 	}

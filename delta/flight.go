@@ -109,30 +109,13 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 var errLanded = errors.New("the call has ended")
 
 func (f *flight) land() {
-	f.t.state.mu.Lock()
-	delete(f.t.running, f)
-	f.t.state.mu.Unlock()
+	f.t.aloft.land(f)
 	f.down()
-}
-
-// board registers the flight with its task, so that cancelling reaches it; it fails where the task was cancelled already.
-func (f *flight) board() error {
-	t := f.t
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	if t.halted != nil {
-		return t.halted
-	}
-	if t.running == nil {
-		t.running = map[*flight]context.CancelCauseFunc{}
-	}
-	t.running[f] = f.cancel
-	return nil
 }
 
 // fly is gates 10 to 13.
 func (f *flight) fly() action.Outcome {
-	if err := f.board(); err != nil {
+	if err := f.t.aloft.board(f); err != nil {
 		return f.settle(f.notStarted(err.Error()))
 	}
 	var err error

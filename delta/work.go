@@ -197,7 +197,11 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
 	if run != nil {
 		o.call.Now = v.Snap.Now
-		if no := engine.Recheck(&e.rules, t.agent.compiled, v, &begun, &o.call); no != nil {
+		no := engine.Recheck(&e.rules, t.agent.compiled, v, &begun, &o.call)
+		if e.stop.Err() != nil {
+			return context.Cause(e.stop) // the policy may have been cut short: that is no reason to end the call
+		}
+		if no != nil {
 			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, no.Error(), e.clock()), nil
 		} else if o.call.Intent.Digest != begun.Digest {
 			return fmt.Errorf("intent %s: action %q is not held here in the form that began", begun.Intent, begun.Action)
