@@ -94,18 +94,27 @@ func (d *declaration) checkNeeds() {
 	}
 }
 
+// fitted is what became of an input in the Go type of its action: the name of the value (see valueOf), or why it does not
+// fit.
+type fitted struct {
+	value string
+	f     *action.Failure
+}
+
 // decode reports an input that the schema accepts and the Go type does not: one whose UnmarshalText or UnmarshalJSON
 // refuses it. User code is contained.
-func (d *declaration) decode(in action.Input) (f *action.Failure) {
+func (d *declaration) decode(in action.Input) (got fitted) {
 	defer func() {
 		if p := recover(); p != nil {
-			f = action.Fail(action.InputInvalid, "the input of %q cannot be decoded: its type panicked", d.name)
+			got.f = action.Fail(action.InputInvalid, "the input of %q cannot be decoded: its type panicked", d.name)
 		}
 	}()
-	if err := d.decodes(in); err != nil {
-		return action.Fail(action.InputInvalid, "the input of %q does not fit its type: %s", d.name, action.TextOf(err)).Because(err)
+	value, err := d.decodes(in)
+	if err != nil {
+		got.f = action.Fail(action.InputInvalid, "the input of %q does not fit its type: %s", d.name, action.TextOf(err)).Because(err)
 	}
-	return nil
+	got.value = value
+	return got
 }
 
 // eval is 0 where the rule does not apply; user code that panics counts as the highest risk.
@@ -146,15 +155,15 @@ func (e *Engine) patience(d *declaration) time.Duration {
 
 // fits reports an input that the schema accepts and the Go type does not. Only types with decoding of their own run user
 // code there.
-func (e *Engine) fits(ctx context.Context, d *declaration, in action.Input) *action.Failure {
+func (e *Engine) fits(ctx context.Context, d *declaration, in action.Input) fitted {
 	if !d.custom {
 		return d.decode(in)
 	}
-	f, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (*action.Failure, error) { return d.decode(in), nil })
+	got, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (fitted, error) { return d.decode(in), nil })
 	if err != nil {
-		return because(action.Fail(action.InputInvalid, "the input of %q cannot be decoded: %v", d.name, err), err)
+		got.f = because(action.Fail(action.InputInvalid, "the input of %q cannot be decoded: %v", d.name, err), err)
 	}
-	return f
+	return got
 }
 
 // demands returns what the per-argument rules make of an input. Rules that do not answer count as the highest risk.

@@ -58,7 +58,7 @@ type declaration struct {
 
 	in, out  *schema.Schema
 	run      func(*Context, action.Input) returned
-	decodes  func(action.Input) error
+	decodes  func(action.Input) (value string, err error)
 	custom   bool // decoding runs user code
 	faults   []error
 	compiled *engine.Action
@@ -92,9 +92,12 @@ func Define[In, Out any](name string, f Func[In, Out]) Builder[In, Out] {
 		}
 		return answer(f(ctx, in))
 	}
-	b.d.decodes = func(raw action.Input) error {
+	b.d.decodes = func(raw action.Input) (string, error) {
 		var in In
-		return decodeInput(raw, &in)
+		if err := decodeInput(raw, &in); err != nil {
+			return "", err
+		}
+		return valueOf(in), nil
 	}
 	b.d.custom = decodesItself(reflect.TypeFor[In](), map[reflect.Type]bool{})
 	var err error
@@ -117,7 +120,7 @@ func DefineRaw(name string, inputSchema []byte, f func(*Context, action.Input) m
 		b.d.fault("function is nil")
 	}
 	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, detached(in))) }
-	b.d.decodes = func(action.Input) error { return nil }
+	b.d.decodes = func(action.Input) (string, error) { return "", nil }
 	var err error
 	if b.d.in, err = schema.Declared(inputSchema); err != nil {
 		b.d.fault("input: %w", err)

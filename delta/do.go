@@ -253,11 +253,15 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 // judge runs the user code that looks at an input before anything is decided: the decoding of its type, and risk rules.
 func (t *Task) judge(ctx context.Context, o *observed, in action.Input) (f *action.Failure) {
 	if !o.def.custom && len(o.def.rules) == 0 {
-		return o.def.decode(in)
+		got := o.def.decode(in)
+		o.call.Intent.Value = got.value
+		return got.f
 	}
 	ctx, done := t.engine.within(ctx)
 	defer done()
-	if f = t.engine.fits(ctx, o.def, in); f == nil {
+	got := t.engine.fits(ctx, o.def, in)
+	o.call.Intent.Value = got.value
+	if f = got.f; f == nil {
 		o.call.Rule, o.call.Named = t.engine.demands(ctx, o.def, in)
 	}
 	o.err = context.Cause(ctx)
