@@ -314,6 +314,7 @@ func (t *Task) Ledger(ctx context.Context) ([]txn.Stored, ledger.Report, error) 
 const recordPage = 512
 
 func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored, ledger.Report, error) {
+	sealed := e.keeper.mark(book{agent, task}) // before reading: what is sealed meanwhile is no loss
 	var all []txn.Stored
 	for {
 		page, err := e.store.Records(ctx, agent, task, int64(len(all))+1, recordPage)
@@ -323,6 +324,9 @@ func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored,
 		all = append(all, page...)
 		if len(page) < recordPage {
 			report, err := ledger.Verify(ledger.Genesis(agent, task), all)
+			if err == nil {
+				err = ledger.Compare(all, report, ledger.Report{Sealed: sealed.seq, Head: sealed.link})
+			}
 			return all, report, err
 		}
 	}
