@@ -45,6 +45,7 @@ type Engine struct {
 	stop     context.Context
 	halt     context.CancelCauseFunc
 	seq      atomic.Int64
+	debts    debts
 
 	functions, inputs, policies, planners, identities crowd // user code by kind
 }

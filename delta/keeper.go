@@ -122,6 +122,7 @@ func (k *keeper) work() {
 			books[b] = more
 		}
 		clear(k.failed)
+		k.report(k.e.payDebts(k.ctx, ""), "record what planning used", book{})
 		for a := range agents {
 			k.report(k.fold(a), "fold beliefs", book{a, ""})
 		}

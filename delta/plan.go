@@ -3,6 +3,7 @@ package delta
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -73,6 +74,9 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 		Intent: action.Intent{ID: e.cfg.ID(), Agent: t.agent.name, Task: t.local, Action: engine.PlanAction},
 		At:     e.clock(), Owner: e.newOwner(), TTL: (limit + e.cfg.Grace + e.cfg.StoreTimeout + e.cfg.Lease).Microseconds(),
 	}
+	if err := e.payDebts(ctx, t.ID()); err != nil {
+		return nil, failedStore(fmt.Errorf("what an earlier proposal used is not recorded yet: %w", err))
+	}
 	own := newSight()
 	for range rounds {
 		t.state.mu.Lock()
@@ -108,15 +112,12 @@ type plan struct {
 	owner string
 }
 
+// settlePlan writes down what a proposal used. Where the store does not take it, it stays owed.
 func (t *Task) settlePlan(ctx context.Context, p *plan, used action.Cost, f *action.Failure) error {
-	x := engine.SettlePlan(*p.d.Begun, p.owner, used, f, t.engine.clock())
-	reply, err := t.engine.apply(ctx, x)
+	d := &debt{t: t, plan: p, used: used, f: f, at: t.engine.clock()}
+	err := d.pay(ctx)
 	if err != nil {
-		return err
+		t.engine.owe(d)
 	}
-	if !reply.OK {
-		return errors.New("the lease of the proposal was lost")
-	}
-	t.advance(x, reply, nil)
-	return nil
+	return err
 }
