@@ -13,6 +13,9 @@ import (
 
 // check collects every fault of the declaration itself; what it refers to is checked by the agent.
 func (d *declaration) check() {
+	if d.run == nil {
+		d.fault("the builder is empty; start with Define or DefineRaw")
+	}
 	d.checkName()
 	if strings.TrimSpace(d.description) == "" {
 		d.fault("description is missing: say what the action does, a planner reads it")

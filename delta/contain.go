@@ -106,6 +106,17 @@ func contain[T any](ctx context.Context, c *crowd, limit, grace time.Duration, f
 	}
 }
 
+// safely runs a caller's own code on the caller's goroutine: panics are errors, errors are contained.
+func safely[T any](f func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicked{action.TextOf(p)}
+		}
+	}()
+	v, err = f()
+	return v, action.Contain(err)
+}
+
 type answered[T any] struct {
 	v   T
 	err error

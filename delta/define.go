@@ -297,6 +297,10 @@ func UntilTrust(t float64) ApprovalOption {
 func (b Builder[In, Out]) RequireApproval(opts ...ApprovalOption) Builder[In, Out] {
 	b.d.approve = true
 	for _, o := range opts {
+		if o == nil {
+			b.d.fault("approval: option is nil")
+			continue
+		}
 		o(&b.d)
 	}
 	return b
@@ -391,13 +395,26 @@ func (d *declaration) ruleNames() (out []engine.Rule) {
 type Action[In, Out any] struct{ d *declaration }
 
 // Name returns the action's name.
-func (a *Action[In, Out]) Name() string { return a.d.name }
+func (a *Action[In, Out]) Name() string {
+	if a.definition() == nil {
+		return ""
+	}
+	return a.d.name
+}
 
 // Schema returns the input schema.
-func (a *Action[In, Out]) Schema() json.RawMessage { return a.d.in.JSON() }
+func (a *Action[In, Out]) Schema() json.RawMessage {
+	if a.definition() == nil {
+		return nil
+	}
+	return a.d.in.JSON()
+}
 
 // String describes the action in a line.
 func (a *Action[In, Out]) String() string {
+	if a.definition() == nil {
+		return "no action: it was not built"
+	}
 	return fmt.Sprintf("%s v%s (risk %d, effect %s): %s", a.d.name, a.d.version, a.d.risk, a.d.effect, a.d.description)
 }
 

@@ -156,16 +156,21 @@ func (a *Action[In, Out]) DoWait(ctx context.Context, t *Task, in In, opts ...Ca
 }
 
 func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(context.Context, Call) mo.Result[action.Outcome], opts []CallOption) mo.Result[Out] {
-	if t == nil || t.engine == nil {
-		return mo.Err[Out](errors.New("do: there is no task; start one with Engine.Start"))
+	if err := t.opened(); err != nil {
+		return mo.Err[Out](err)
 	}
-	raw, err := json.Marshal(in)
+	if a.definition() == nil {
+		return mo.Err[Out](errNotBuilt)
+	}
+	raw, err := safely(func() ([]byte, error) { return json.Marshal(in) })
 	if err != nil {
 		return mo.Err[Out](action.Fail(action.InputMalformed, "the input of %q cannot be written as JSON", a.d.name).Because(err))
 	}
 	c := Call{Action: a.d.name, Input: raw, want: a.d}
 	for _, opt := range opts {
-		opt(&c)
+		if opt != nil {
+			opt(&c)
+		}
 	}
 	o, err := do(ctx, c).Get()
 	if err != nil {
@@ -177,8 +182,11 @@ func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(cont
 	if !o.OK() {
 		return mo.Err[Out](o.Err())
 	}
-	var out Out
-	if err := decodeOutput(o.Output, &out); err != nil {
+	out, err := safely(func() (out Out, err error) {
+		err = decodeOutput(o.Output, &out)
+		return out, err
+	})
+	if err != nil {
 		return mo.Err[Out](fmt.Errorf("action %q succeeded, but its recorded output does not fit its type: %w", a.d.name, err))
 	}
 	return mo.Ok(out)
