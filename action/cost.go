@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -144,9 +145,17 @@ func (c Cost) Max(d Cost) (Cost, error) {
 	return out, nil
 }
 
+// commonCurrency is the currency of the amounts of money; one beside no money counts only where there is no other.
 func commonCurrency(c, d Cost) (string, error) {
-	if c.Currency != "" && d.Currency != "" && c.Currency != d.Currency {
+	switch {
+	case c.Money == 0 && d.Money == 0:
+		return cmp.Or(c.Currency, d.Currency), nil
+	case d.Money == 0:
+		return c.Currency, nil
+	case c.Money == 0:
+		return d.Currency, nil
+	case c.Currency != d.Currency:
 		return "", fmt.Errorf("%w: %s and %s", ErrCurrency, c.Currency, d.Currency)
 	}
-	return max(c.Currency, d.Currency), nil
+	return c.Currency, nil
 }

@@ -23,11 +23,11 @@ func (p Provenance) Cut() Provenance {
 	return Provenance{Goal: Cut(p.Goal), Decision: Cut(p.Decision), PlanStep: Cut(p.PlanStep), Reason: Cut(p.Reason)}
 }
 
-// Document is a JSON value that has passed the strict edge: text in canonical form, and the same value as a tree. Both
-// are read-only.
+// Document is a JSON value that has passed the strict edge: text in canonical form, and the same value as a tree.
 type Document struct {
-	text string
-	tree any
+	text     string
+	tree     any
+	detached bool
 }
 
 // NewDocument is for the strict edge (package schema), which vouches that text is canonical and that tree is its value:
@@ -37,8 +37,39 @@ func NewDocument(text string, tree any) Document { return Document{text: text, t
 // Text returns the canonical form.
 func (d Document) Text() string { return d.text }
 
-// Tree returns the value. It must not be changed.
-func (d Document) Tree() any { return d.tree }
+// Tree returns the value. That of a detached document is a copy of its own at every call; any other must not be changed.
+func (d Document) Tree() any {
+	if d.detached {
+		return CopyTree(d.tree)
+	}
+	return d.tree
+}
+
+// Detached returns the same document for code that is not trusted with the engine's own: what is done to its tree reaches
+// nobody else. Every document that user code sees is detached.
+func (d Document) Detached() Document {
+	d.detached = true
+	return d
+}
+
+// CopyTree returns a deep copy of the value of a document.
+func CopyTree(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, e := range v {
+			out[name] = CopyTree(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = CopyTree(e)
+		}
+		return out
+	}
+	return v
+}
 
 // IsZero reports whether there is no document; a JSON null is one.
 func (d Document) IsZero() bool { return d.text == "" }
@@ -51,7 +82,7 @@ func (d Document) MarshalJSON() ([]byte, error) {
 	return []byte(d.text), nil
 }
 
-// Input is the checked input of a call.
+// Input is the checked input of a call. That given to user code is detached: its Tree is a copy.
 type Input struct{ Document }
 
 // Decode stores the input in v as encoding/json does, numbers in interfaces as json.Number so that no digit is lost.
@@ -85,6 +116,7 @@ type Intent struct {
 	Version    string
 	Input      Document // zero where the input did not pass the edge
 	Digest     string   // of agent, task, action, version, schema and input; see package approval
+	Value      string   // names the input as the function sees it, "" where that is the text: other spellings have the same
 	Epoch      uint64   // of the offer that the call was chosen from, 0 for none
 	Provenance Provenance
 }

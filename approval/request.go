@@ -20,6 +20,7 @@ type Request struct {
 	Version   string          `json:"version"` // of the action
 	Digest    string          `json:"digest"`
 	Input     json.RawMessage `json:"input,omitempty"` // canonical form; absent where it is sealed elsewhere
+	Value     string          `json:"value,omitempty"` // names the input as the function sees it, however it was spelt
 	Why       []string        `json:"why,omitempty"`   // why a person is asked
 	Risk      Risk            `json:"risk"`
 	Policy    string          `json:"policy,omitempty"` // version of the policy that permitted it

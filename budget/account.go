@@ -88,7 +88,7 @@ func (acc Account) Accepts(c action.Cost) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	_, err := currency(acc.Limit.Currency, acc.Granted.Currency, c.Currency)
+	_, err := currency(acc.Limit.Currency, acc.Granted.Currency, moneyOf(c))
 	return err
 }
 
@@ -126,6 +126,14 @@ func bound(l action.Limit, a action.Axis, n int64) action.Limit {
 		l.Money = b
 	}
 	return l
+}
+
+// moneyOf is the currency of an amount of money, "" where there is none: then no currency is meant.
+func moneyOf(c action.Cost) string {
+	if c.Money == 0 {
+		return ""
+	}
+	return c.Currency
 }
 
 // currency returns the one currency among those that are not empty.

@@ -88,8 +88,6 @@ func TestI07_BadCostsAreRefused(t *testing.T) {
 	require.NotNil(t, no)
 	assert.Equal(t, action.Money, no.Axis)
 	assert.Contains(t, no.Message, "EUR and USD")
-	_, no = budget.Reserve(eur, budget.Ask{Forecast: budget.Forecast{Currency: "USD"}})
-	assert.NotNil(t, no)
 	_, no = budget.Reserve(eur, budget.Ask{Estimate: action.Cost{Tokens: -1}})
 	assert.NotNil(t, no)
 	_, err := budget.Settle(eur, action.Cost{}, usd)
@@ -136,6 +134,41 @@ func TestAccount(t *testing.T) {
 	assert.Equal(t, action.Tokens, on)
 	_, over = budget.Account{}.Overrun()
 	assert.False(t, over)
+}
+
+// What an action cost in tasks of one currency neither refuses nor reserves anything in a task of another.
+func TestForeignForecastIsIgnored(t *testing.T) {
+	eur := budget.Account{Limit: action.Limit{Money: action.Max(100), Tokens: action.Max(100), Currency: "EUR"}}
+	f := tokens(7, 9)
+	f.On[action.Money], f.Currency = budget.Learned{P95: 1000, N: 9}, "USD"
+	g, no := budget.Reserve(eur, budget.Ask{Forecast: f})
+	require.Nil(t, no)
+	assert.Equal(t, action.Cost{Tokens: 7, Calls: 1, Currency: "EUR"}, g.Reserved, "what was learned on other axes holds")
+	assert.Equal(t, []string{"money"}, g.Unforecast)
+	g, no = budget.Reserve(eur, budget.Ask{Estimate: action.Cost{Money: 5, Currency: "EUR"}, Forecast: f})
+	require.Nil(t, no)
+	assert.Equal(t, int64(5), g.Reserved.Money, "the estimate is what is known")
+	g, no = budget.Reserve(budget.Account{}, budget.Ask{Forecast: f})
+	require.Nil(t, no)
+	assert.Zero(t, g.Reserved.Money, "a task without a currency spends no money")
+	f.Currency = "EUR"
+	_, no = budget.Reserve(eur, budget.Ask{Forecast: f})
+	require.NotNil(t, no)
+	assert.Equal(t, action.Money, no.Axis)
+}
+
+// A currency beside no money is not meant: it changes nothing.
+func TestCurrencyOfNothing(t *testing.T) {
+	eur := budget.Account{Limit: action.Limit{Money: action.Max(100), Currency: "EUR"}}
+	nothing := action.Cost{Tokens: 1, Currency: "USD"}
+	assert.NoError(t, eur.Accepts(nothing))
+	_, no := budget.Reserve(eur, budget.Ask{Estimate: nothing})
+	assert.Nil(t, no)
+	_, err := budget.Settle(eur, nothing, nothing)
+	assert.NoError(t, err)
+	sum, err := nothing.Add(action.Cost{Money: 5, Currency: "EUR"})
+	require.NoError(t, err)
+	assert.Equal(t, action.Cost{Tokens: 1, Money: 5, Currency: "EUR"}, sum)
 }
 
 // naive keeps every reservation and every cost in lists and adds them up anew each time.

@@ -45,21 +45,25 @@ type Refusal struct {
 }
 
 // Reserve decides what a call reserves, or refuses it as a whole: on an axis that has no room for it, on one that is
-// overrun (even a call that reserves nothing there), and where currencies mix. On every axis the reservation is
+// overrun (even a call that reserves nothing there), and where declared currencies mix. On every axis the reservation is
 //
 //	the estimate                    until 5 costs have settled
 //	the learned 95th percentile     from then on
 //	the remainder                   where the estimate fits but the percentile does not
 //	nothing, and it is marked       where there is neither estimate nor history
 //
-// never above the declared maximum; and at least one call is one call.
+// never above the declared maximum; and at least one call is one call. What was learned about money in another currency
+// says nothing about this one: other tasks of the agent may have been paid in it.
 func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 	if err := ask.Estimate.Check(); err != nil {
 		return Grant{}, &Refusal{Message: "estimate: " + err.Error()}
 	}
-	cur, err := currency(acc.Limit.Currency, acc.Granted.Currency, ask.Estimate.Currency, ask.Max.Currency, ask.Forecast.Currency)
+	cur, err := currency(acc.Limit.Currency, acc.Granted.Currency, moneyOf(ask.Estimate), ask.Max.Currency)
 	if err != nil {
 		return Grant{}, &Refusal{Axis: action.Money, Message: err.Error()}
+	}
+	if ask.Forecast.Currency != cur {
+		ask.Forecast.On[action.Money] = Learned{}
 	}
 	g := Grant{Reserved: action.Cost{Currency: cur}}
 	for a := range action.AxisCount {
@@ -124,7 +128,7 @@ func Settle(acc Account, reserved, actual action.Cost) (Settlement, error) {
 	if err := actual.Check(); err != nil {
 		return Settlement{}, err
 	}
-	if _, err := currency(acc.Limit.Currency, acc.Granted.Currency, reserved.Currency, actual.Currency); err != nil {
+	if _, err := currency(acc.Limit.Currency, acc.Granted.Currency, moneyOf(reserved), moneyOf(actual)); err != nil {
 		return Settlement{}, err
 	}
 	var s Settlement

@@ -61,7 +61,12 @@ func (a *Agent) Name() string { return a.name }
 func (a *Agent) Role() string { return a.role }
 
 // Actions returns the names of the agent's actions in the order of their declaration.
-func (a *Agent) Actions() []string { return a.compiled.Graph.Names() }
+func (a *Agent) Actions() []string {
+	if a.compiled == nil {
+		return nil
+	}
+	return a.compiled.Graph.Names()
+}
 
 // String lists the agent's actions.
 func (a *Agent) String() string {
@@ -112,8 +117,8 @@ func (b AgentBuilder) Build() (*Agent, error) {
 func (b AgentBuilder) collect(a *Agent) (order []string, faults []error) {
 	skeletons := map[string]string{}
 	for _, def := range b.actions {
-		if isNil(def) {
-			faults = append(faults, errors.New("action is nil"))
+		if isNil(def) || def.definition() == nil {
+			faults = append(faults, errNotBuilt)
 			continue
 		}
 		d := def.definition()

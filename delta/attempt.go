@@ -3,7 +3,6 @@ package delta
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -29,20 +28,22 @@ func (f *flight) attempt(n int) engine.End {
 }
 
 // launch starts the function. Exactly one value comes back, also from a panic and from a function that ends its goroutine.
+// What the function returned is read, and its output written as JSON, there too: both run user code.
 func (f *flight) launch(c *Context) chan crash {
 	back := make(chan crash, 1)
 	go func() {
-		var r crash
+		r := crash{returned: returned{err: errExited}}
+		defer func() { back <- r }() // apart from what reads a panic's value: that may end the goroutine too
 		defer func() {
-			if !r.done {
-				r.panicked = recover()
-				if r.panicked == nil {
-					r.err = errors.New("the function ended its goroutine")
-				}
+			if p := recover(); p != nil {
+				r = crash{returned{err: &panicked{action.TextOf(p)}}, action.Document{}, nil}
 			}
-			back <- r
 		}()
-		r.returned = f.def.run(c, f.in)
+		got := crash{returned: f.def.run(c, f.in)}
+		if got.err = action.Contain(got.err); got.err == nil {
+			got.doc, got.bad = f.def.checkOutput(got.output)
+		}
+		r = got
 	}()
 	return back
 }
@@ -50,7 +51,8 @@ func (f *flight) launch(c *Context) chan crash {
 // crash is what came back from a function, a panic included.
 type crash struct {
 	returned
-	panicked any
+	doc action.Document
+	bad *action.Failure // what is wrong with the output
 }
 
 // await waits for the function or for the end of its context; a result that is there already has come. Of those only an Ok
@@ -70,7 +72,7 @@ func await(ctx context.Context, back <-chan crash) (crash, bool) {
 }
 
 // cancelled tells a call that was stopped from one that ran out of its own time.
-func cancelled(cause error) bool { return !errors.Is(cause, errTimeout) }
+func cancelled(cause error) bool { return !errors.Is(action.Contain(cause), errTimeout) }
 
 // gaveUp ends an attempt whose context ended first. The function gets a grace period to return; after that it is
 // abandoned, counted, and what it returns is LATE.
@@ -98,7 +100,7 @@ func (f *flight) gaveUp(ctx context.Context, c *Context, back <-chan crash, r cr
 
 // stopped is the end of an attempt that was told to stop.
 func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End {
-	code, why := action.Interrupted, fmt.Sprintf("the call was stopped while it ran: %v", cause)
+	code, why := action.Interrupted, "the call was stopped while it ran: "+action.TextOf(cause)
 	if !cancelled(cause) {
 		code, why = action.Timeout, "the call took too long and was given up"
 	}
@@ -109,11 +111,8 @@ func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End 
 // abandon counts a function that still runs, and records what it returns when it does.
 func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
 	e := f.t.engine
-	e.abandoned.Add(1)
-	go func() {
-		r := <-back
+	leave(&e.functions, back, func(r crash) {
 		<-f.settled
-		e.abandoned.Add(-1)
 		end := f.verdict(r, c.used(time.Since(started), true))
 		f.mu.Lock()
 		x := f.run.Late(end, f.end.Code, engine.Beyond(end.Cost, f.charged))
@@ -121,37 +120,25 @@ func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
 		if reply, err := e.apply(context.Background(), x); err != nil || !reply.OK {
 			e.cfg.Log.Warn("late result not recorded", "action", f.def.name, "task", f.t.ID(), "intent", f.run.Begun.Intent, "code", end.Code, "error", err)
 		}
-	}()
+	})
 }
 
 // verdict is gates 11 and 12: only a function that completed with an explicit Ok and a valid output succeeded.
 func (f *flight) verdict(r crash, cost action.Cost) engine.End {
 	end := engine.End{Cost: cost, At: f.now()}
 	switch {
-	case r.panicked != nil:
-		end.Failure = action.Fail(action.Panicked, "action %q panicked", f.def.name).With(action.DetailReason, "panic: "+short(fmt.Sprint(r.panicked)))
 	case !r.done:
-		end.Failure = action.Fail(action.Panicked, "action %q ended without a result", f.def.name).Because(r.err)
+		end.Failure = because(action.Fail(action.Panicked, "action %q ended without a result: %v", f.def.name, r.err), r.err)
 	case action.IsUnknown(r.err):
-		end.Failure = action.Fail(action.StartedUnknown, "it is not known whether the call took effect: %s", short(r.err.Error())).Because(r.err)
+		end.Failure = action.Fail(action.StartedUnknown, "it is not known whether the call took effect: %v", r.err).Because(r.err)
 	case r.err != nil:
-		end.Failure = action.Fail(action.Failed, "%s", short(r.err.Error())).Because(r.err)
+		end.Failure = action.Fail(action.Failed, "%v", r.err).Because(r.err)
 	default:
-		end.Output, end.Failure = f.def.checkOutput(r.output)
+		end.Output, end.Failure = r.doc, r.bad
 	}
 	end.Code = action.OK
 	if end.Failure != nil {
 		end.Code = end.Failure.Code
 	}
 	return end
-}
-
-// maxMessage bounds how much of an error's text is recorded and shown.
-const maxMessage = 2000
-
-func short(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	return s[:maxMessage] + "…"
 }

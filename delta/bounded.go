@@ -15,36 +15,54 @@ type bounded struct {
 }
 
 func (b bounded) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
+	if ctx == nil {
+		return txn.Reply{}, errNoContext
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	return b.Store.Apply(ctx, t)
 }
 
 func (b bounded) Load(ctx context.Context, agent, task string, have *txn.Snapshot) (*txn.Snapshot, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	return b.Store.Load(ctx, agent, task, have)
 }
 
 func (b bounded) Records(ctx context.Context, agent, task string, from int64, limit int) ([]txn.Stored, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	return b.Store.Records(ctx, agent, task, from, limit)
 }
 
 func (b bounded) Queued(ctx context.Context, agent, queue string, after txn.Queued, dueOnly bool, limit int) ([]txn.Queued, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	return b.Store.Queued(ctx, agent, queue, after, dueOnly, limit)
 }
 
 func (b bounded) Remember(ctx context.Context, agent string, n memory.Note) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	return b.Store.Remember(ctx, agent, n)
 }
 
 func (b bounded) Recall(ctx context.Context, agent, query string, limit int) ([]memory.Note, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.limit)
 	defer cancel()
 	return b.Store.Recall(ctx, agent, query, limit)

@@ -1,15 +1,21 @@
 package delta
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
 // check collects every fault of the declaration itself; what it refers to is checked by the agent.
 func (d *declaration) check() {
+	if d.run == nil {
+		d.fault("the builder is empty; start with Define or DefineRaw")
+	}
 	d.checkName()
 	if strings.TrimSpace(d.description) == "" {
 		d.fault("description is missing: say what the action does, a planner reads it")
@@ -91,28 +97,27 @@ func (d *declaration) checkNeeds() {
 	}
 }
 
-// decode reports an input that the schema accepts and the Go type does not: one whose UnmarshalText or UnmarshalJSON
-// refuses it. User code is contained.
-func (d *declaration) decode(in action.Input) (f *action.Failure) {
-	defer func() {
-		if p := recover(); p != nil {
-			f = action.Fail(action.InputInvalid, "the input of %q cannot be decoded: its type panicked", d.name)
-		}
-	}()
-	if err := d.decodes(in); err != nil {
-		return action.Fail(action.InputInvalid, "the input of %q does not fit its type: %s", d.name, short(err.Error())).Because(err)
-	}
-	return nil
+// fitted is what became of an input in the Go type of its action: the name of the value (see valueOf), or why it does not
+// fit.
+type fitted struct {
+	value string
+	f     *action.Failure
 }
 
-// risks returns the level that the per-argument rules demand of an input, and the first rule that demands it.
-func (d *declaration) risks(in action.Input) (level int, name string) {
-	for _, r := range d.rules {
-		if l := r.eval(in); l > level {
-			level, name = l, r.name
+// decode reports an input that the schema accepts and the Go type does not: one whose UnmarshalText or UnmarshalJSON
+// refuses it. User code is contained.
+func (d *declaration) decode(in action.Input) (got fitted) {
+	defer func() {
+		if p := recover(); p != nil {
+			got.f = action.Fail(action.InputInvalid, "the input of %q cannot be decoded: its type panicked", d.name)
 		}
+	}()
+	value, err := d.decodes(in)
+	if err != nil {
+		got.f = action.Fail(action.InputInvalid, "the input of %q does not fit its type: %s", d.name, action.TextOf(err)).Because(err)
 	}
-	return level, name
+	got.value = value
+	return got
 }
 
 // eval is 0 where the rule does not apply; user code that panics counts as the highest risk.
@@ -128,18 +133,59 @@ func (r rule) eval(in action.Input) (level int) {
 	return 0
 }
 
-// idempotencyKey evaluates the declared key for an input; a panic in user code is an error.
-func (d *declaration) idempotencyKey(in action.Input) (key string, err error) {
+// idempotencyKey evaluates the declared key for an input.
+func (e *Engine) idempotencyKey(ctx context.Context, d *declaration, in action.Input) (string, error) {
 	if d.key == nil {
 		return "", nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("idempotency key of %q: panic: %v", d.name, p)
-		}
-	}()
-	if key, err = d.key(in); err == nil && key == "" {
-		err = fmt.Errorf("idempotency key of %q is empty", d.name)
+	key, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (string, error) { return d.key(in) })
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("idempotency key of %q: %w", d.name, err)
+	case key == "":
+		return "", fmt.Errorf("idempotency key of %q is empty", d.name)
 	}
-	return key, err
+	return key, nil
+}
+
+// patience is how long user code of an action may take beside its function.
+func (e *Engine) patience(d *declaration) time.Duration {
+	if d.timeout > 0 {
+		return min(d.timeout, asideLimit)
+	}
+	return min(e.cfg.Timeout, asideLimit)
+}
+
+// fits reports an input that the schema accepts and the Go type does not. Only types with decoding of their own run user
+// code there.
+func (e *Engine) fits(ctx context.Context, d *declaration, in action.Input) fitted {
+	if !d.custom {
+		return d.decode(in)
+	}
+	got, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (fitted, error) { return d.decode(in), nil })
+	if err != nil {
+		got.f = because(action.Fail(action.InputInvalid, "the input of %q cannot be decoded: %v", d.name, err), err)
+	}
+	return got
+}
+
+// demands returns what the per-argument rules make of an input. Rules that do not answer count as the highest risk.
+func (e *Engine) demands(ctx context.Context, d *declaration, in action.Input) (level int, name string) {
+	if len(d.rules) == 0 {
+		return 0, ""
+	}
+	var at atomic.Int64 // the rule that is being evaluated
+	got, err := contain(ctx, &e.inputs, e.patience(d), 0, func(context.Context) (verdict rule, _ error) {
+		for i, r := range d.rules {
+			at.Store(int64(i))
+			if l := r.eval(in); l > verdict.level {
+				verdict = rule{name: r.name, level: l}
+			}
+		}
+		return verdict, nil
+	})
+	if err != nil {
+		return 5, d.rules[at.Load()].name
+	}
+	return got.level, got.name
 }

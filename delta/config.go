@@ -17,7 +17,8 @@ import (
 type Config struct {
 	// Store holds all state; nil: an in-process store that is gone with the engine.
 	Store memory.Store
-	// Policy permits or forbids beside the grants of the agents; nil: grants alone decide.
+	// Policy permits or forbids beside the grants of the agents; nil: grants alone decide. It has 5 s for all it is asked
+	// about one call or offer; what takes longer denies.
 	Policy policy.Policy
 	// Authenticator tells who decides approvals; nil: nobody can.
 	Authenticator Authenticator
@@ -35,7 +36,7 @@ type Config struct {
 	// Lease is how long a worker owns a running call before others may take it over; it is kept alive while the
 	// function runs. Default 30 s, at least 100 ms.
 	Lease time.Duration
-	// Timeout bounds an attempt of actions that declare none. Default 1 minute.
+	// Timeout bounds an attempt of actions that declare none, and the Authenticator. Default 1 minute.
 	Timeout time.Duration
 	// Grace is how long a function may take to return once it was told to stop, before it is abandoned. Default 1 s.
 	Grace time.Duration
@@ -47,7 +48,8 @@ type Config struct {
 	Poll time.Duration
 	// Workers bounds the calls that Work runs at a time. Default 4.
 	Workers int
-	// MaxAbandoned bounds the functions that ignored their context and still run; from then on nothing starts.
+	// MaxAbandoned bounds the user code that was given up and still runs, each kind for itself: functions, hooks,
+	// planners, checks of inputs (rules, keys, decoding), the policy. From then on none of that kind starts.
 	// Default 64.
 	MaxAbandoned int
 

@@ -77,6 +77,9 @@ func (c *Context) Spend(cost action.Cost) error {
 	if err := cost.Check(); err != nil {
 		return fmt.Errorf("spend: %w", err)
 	}
+	if cost.Money == 0 {
+		cost.Currency = "" // of nothing; it must not name the currency of what comes after
+	}
 	if cost.Money > 0 && cost.Currency != c.budget.Limit.Currency {
 		return fmt.Errorf("spend: %w: used %s, the task counts in %q", action.ErrCurrency, cost.Currency, c.budget.Limit.Currency)
 	}

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +58,8 @@ type declaration struct {
 
 	in, out  *schema.Schema
 	run      func(*Context, action.Input) returned
-	decodes  func(action.Input) error
+	decodes  func(action.Input) (value string, err error)
+	custom   bool // decoding runs user code
 	faults   []error
 	compiled *engine.Action
 }
@@ -90,10 +92,14 @@ func Define[In, Out any](name string, f Func[In, Out]) Builder[In, Out] {
 		}
 		return answer(f(ctx, in))
 	}
-	b.d.decodes = func(raw action.Input) error {
+	b.d.decodes = func(raw action.Input) (string, error) {
 		var in In
-		return decodeInput(raw, &in)
+		if err := decodeInput(raw, &in); err != nil {
+			return "", err
+		}
+		return valueOf(in), nil
 	}
+	b.d.custom = decodesItself(reflect.TypeFor[In](), map[reflect.Type]bool{})
 	var err error
 	if b.d.in, err = schema.Reflect(reflect.TypeFor[In]()); err != nil {
 		b.d.fault("input: %w", err)
@@ -113,8 +119,8 @@ func DefineRaw(name string, inputSchema []byte, f func(*Context, action.Input) m
 	if f == nil {
 		b.d.fault("function is nil")
 	}
-	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, in)) }
-	b.d.decodes = func(action.Input) error { return nil }
+	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, detached(in))) }
+	b.d.decodes = func(action.Input) (string, error) { return "", nil }
 	var err error
 	if b.d.in, err = schema.Declared(inputSchema); err != nil {
 		b.d.fault("input: %w", err)
@@ -143,10 +149,47 @@ func answer[Out any](r mo.Result[Out]) returned {
 // decodeInput decodes a checked input into the Go type of an action.
 func decodeInput[In any](raw action.Input, in *In) error {
 	if p, ok := any(in).(*action.Input); ok {
-		*p = raw
+		*p = detached(raw)
 		return nil
 	}
 	return raw.Decode(in)
+}
+
+// detached keeps the tree that gates and facts are read from out of the reach of user code.
+func detached(in action.Input) action.Input { return action.Input{Document: in.Detached()} }
+
+var (
+	unmarshalsJSON = reflect.TypeFor[json.Unmarshaler]()
+	unmarshalsText = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// decodesItself reports whether decoding a value of the type may run code that is not encoding/json's or of the types of
+// time and numbers.
+func decodesItself(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.PkgPath() {
+	case "time", "math/big", "encoding/json":
+		return false
+	}
+	if p := reflect.PointerTo(t); p.Implements(unmarshalsJSON) || p.Implements(unmarshalsText) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return decodesItself(t.Elem(), seen)
+	case reflect.Map:
+		return decodesItself(t.Key(), seen) || decodesItself(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if decodesItself(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (d *declaration) fault(format string, args ...any) {
@@ -254,6 +297,10 @@ func UntilTrust(t float64) ApprovalOption {
 func (b Builder[In, Out]) RequireApproval(opts ...ApprovalOption) Builder[In, Out] {
 	b.d.approve = true
 	for _, o := range opts {
+		if o == nil {
+			b.d.fault("approval: option is nil")
+			continue
+		}
 		o(&b.d)
 	}
 	return b
@@ -348,13 +395,26 @@ func (d *declaration) ruleNames() (out []engine.Rule) {
 type Action[In, Out any] struct{ d *declaration }
 
 // Name returns the action's name.
-func (a *Action[In, Out]) Name() string { return a.d.name }
+func (a *Action[In, Out]) Name() string {
+	if a.definition() == nil {
+		return ""
+	}
+	return a.d.name
+}
 
 // Schema returns the input schema.
-func (a *Action[In, Out]) Schema() json.RawMessage { return a.d.in.JSON() }
+func (a *Action[In, Out]) Schema() json.RawMessage {
+	if a.definition() == nil {
+		return nil
+	}
+	return a.d.in.JSON()
+}
 
 // String describes the action in a line.
 func (a *Action[In, Out]) String() string {
+	if a.definition() == nil {
+		return "no action: it was not built"
+	}
 	return fmt.Sprintf("%s v%s (risk %d, effect %s): %s", a.d.name, a.d.version, a.d.risk, a.d.effect, a.d.description)
 }
 

@@ -47,14 +47,18 @@ var (
 // Do never waits for a person: it returns APPROVAL_REQUIRED with the id of the approval. The parked call runs once when
 // it is approved: by [Engine.Work], by [Task.DoWait], or when the same call is made again.
 func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
-	if err := ctx.Err(); err != nil {
-		return mo.Err[action.Outcome](context.Cause(ctx))
+	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+		return mo.Err[action.Outcome](err)
 	}
 	if err := t.engine.enter(); err != nil {
 		return mo.Err[action.Outcome](err)
 	}
 	defer t.engine.inside.Done()
-	return decided(ctx, t.do(ctx, t.observe(c)))
+	o := t.observe(ctx, c)
+	if o.err != nil {
+		return mo.Err[action.Outcome](o.err)
+	}
+	return decided(ctx, t.do(ctx, o))
 }
 
 // decided tells a store that cannot be reached from a caller who stopped waiting for it: then nothing was decided.
@@ -68,14 +72,18 @@ func decided(ctx context.Context, o action.Outcome) mo.Result[action.Outcome] {
 // DoWait is Do that waits for a person where one is asked, until the request expires or ctx ends. When ctx ends first the
 // outcome is APPROVAL_REQUIRED: the call stays parked.
 func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
-	if err := ctx.Err(); err != nil {
-		return mo.Err[action.Outcome](context.Cause(ctx))
+	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+		return mo.Err[action.Outcome](err)
 	}
 	if err := t.engine.enter(); err != nil {
 		return mo.Err[action.Outcome](err)
 	}
 	defer t.engine.inside.Done()
-	out := t.do(ctx, t.observe(c))
+	first := t.observe(ctx, c)
+	if first.err != nil {
+		return mo.Err[action.Outcome](first.err)
+	}
+	out := t.do(ctx, first)
 	for parked := out.Intent; out.Code == action.ApprovalRequired; {
 		a, ok := t.awaitApproval(ctx, out.Failure.Approval())
 		if !ok {
@@ -99,7 +107,10 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 // quicker, its recorded outcome is the answer. False where ctx ended or the engine closes first.
 func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcome, bool) {
 	for {
-		o := t.observe(c)
+		o := t.observe(ctx, c)
+		if o.err != nil {
+			return action.Outcome{}, false
+		}
 		if parked != "" {
 			own := newSight()
 			if err := t.readRecord(ctx, parked, own); err != nil {
@@ -145,16 +156,21 @@ func (a *Action[In, Out]) DoWait(ctx context.Context, t *Task, in In, opts ...Ca
 }
 
 func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(context.Context, Call) mo.Result[action.Outcome], opts []CallOption) mo.Result[Out] {
-	if t == nil || t.engine == nil {
-		return mo.Err[Out](errors.New("do: there is no task; start one with Engine.Start"))
+	if err := t.opened(); err != nil {
+		return mo.Err[Out](err)
 	}
-	raw, err := json.Marshal(in)
+	if a.definition() == nil {
+		return mo.Err[Out](errNotBuilt)
+	}
+	raw, err := safely(func() ([]byte, error) { return json.Marshal(in) })
 	if err != nil {
 		return mo.Err[Out](action.Fail(action.InputMalformed, "the input of %q cannot be written as JSON", a.d.name).Because(err))
 	}
 	c := Call{Action: a.d.name, Input: raw, want: a.d}
 	for _, opt := range opts {
-		opt(&c)
+		if opt != nil {
+			opt(&c)
+		}
 	}
 	o, err := do(ctx, c).Get()
 	if err != nil {
@@ -166,8 +182,11 @@ func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(cont
 	if !o.OK() {
 		return mo.Err[Out](o.Err())
 	}
-	var out Out
-	if err := decodeOutput(o.Output, &out); err != nil {
+	out, err := safely(func() (out Out, err error) {
+		err = decodeOutput(o.Output, &out)
+		return out, err
+	})
+	if err != nil {
 		return mo.Err[Out](fmt.Errorf("action %q succeeded, but its recorded output does not fit its type: %w", a.d.name, err))
 	}
 	return mo.Ok(out)
@@ -195,16 +214,21 @@ func decodeOutput[Out any](raw json.RawMessage, out *Out) error {
 type observed struct {
 	def  *declaration
 	call engine.Call
+	err  error // why nothing can be decided: whoever asked, or the engine, stopped meanwhile
 }
 
 // observe evaluates what depends on the input alone: the strict edge, the schema, per-argument risk, the digest.
-func (t *Task) observe(c Call) *observed {
+func (t *Task) observe(ctx context.Context, c Call) *observed {
 	o := &observed{def: t.agent.defs[c.Action]}
 	o.call = engine.Call{
 		Intent: action.Intent{
-			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: c.Action, Epoch: c.Epoch, Provenance: c.Provenance,
+			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: action.CutTo(c.Action, action.MaxName), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),
 		},
 		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), AskID: t.askID(),
+	}
+	in := &o.call.Intent
+	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
+		in.CallID = ""
 	}
 	if o.def == nil {
 		return o
@@ -213,10 +237,8 @@ func (t *Task) observe(c Call) *observed {
 		o.call.Edge = t.notHeld(c.Action)
 		return o
 	}
-	in := &o.call.Intent
 	in.Version = o.def.version
-	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
-		in.CallID = ""
+	if o.call.Edge != nil {
 		return o
 	}
 	raw := c.Input
@@ -225,7 +247,7 @@ func (t *Task) observe(c Call) *observed {
 	}
 	doc, f := o.def.in.Check(raw)
 	if f == nil {
-		f = o.def.decode(action.Input{Document: doc})
+		f = t.judge(ctx, o, action.Input{Document: doc})
 	}
 	if f != nil {
 		o.call.Edge = f
@@ -233,8 +255,25 @@ func (t *Task) observe(c Call) *observed {
 	}
 	in.Input = doc
 	in.Digest = approval.Digest(in.Agent, in.Task, in.Action, in.Version, o.def.in.Hash(), doc.Text())
-	o.call.Rule, o.call.Named = o.def.risks(action.Input{Document: doc})
 	return o
+}
+
+// judge runs the user code that looks at an input before anything is decided: the decoding of its type, and risk rules.
+func (t *Task) judge(ctx context.Context, o *observed, in action.Input) (f *action.Failure) {
+	if !o.def.custom && len(o.def.rules) == 0 {
+		got := o.def.decode(in)
+		o.call.Intent.Value = got.value
+		return got.f
+	}
+	ctx, done := t.engine.within(ctx)
+	defer done()
+	got := t.engine.fits(ctx, o.def, in)
+	o.call.Intent.Value = got.value
+	if f = got.f; f == nil {
+		o.call.Rule, o.call.Named = t.engine.demands(ctx, o.def, in)
+	}
+	o.err = context.Cause(ctx)
+	return f
 }
 
 // maxCallID bounds a call id: it is a key in the store.
@@ -264,7 +303,7 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		if err := t.catchUp(ctx); err != nil {
 			return t.refused(o, failedStore(err))
 		}
-		d, view, err := t.decide(&o.call, own)
+		d, view, err := t.decide(ctx, &o.call, own)
 		switch {
 		case err != nil:
 			return t.refused(o, failedStore(err))
@@ -299,7 +338,7 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		}
 		t.advance(d.Txn, reply, own)
 		if d.Refusal != nil {
-			return t.answer(o, &d)
+			return t.answer(ctx, o, &d)
 		}
 		out, again := t.fly(ctx, o, &d, view, reply, sent)
 		if !again {
@@ -346,13 +385,13 @@ func (t *Task) inTheWay(d *engine.Decision, r txn.Reply, own *sight) *action.Fai
 }
 
 // answer is a refusal that was recorded.
-func (t *Task) answer(o *observed, d *engine.Decision) action.Outcome {
+func (t *Task) answer(ctx context.Context, o *observed, d *engine.Decision) action.Outcome {
 	f := d.Refusal
 	if d.Ask != nil {
 		t.engine.nudge()
 	}
 	if o.call.Intent.Epoch != 0 {
-		f = f.With(action.DetailChanged, t.changedSince(o.call.Intent.Epoch))
+		f = f.With(action.DetailChanged, t.changedSince(ctx, o.call.Intent.Epoch))
 	}
 	return t.refused(o, f)
 }
@@ -378,9 +417,11 @@ func (t *Task) noteLoop(o *observed) {
 }
 
 // again builds the call of a recorded intent, from the event under which it was parked.
-func (t *Task) again(e ledger.Event) (*observed, error) {
-	o := t.observe(Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance})
+func (t *Task) again(ctx context.Context, e ledger.Event) (*observed, error) {
+	o := t.observe(ctx, Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance})
 	switch {
+	case o.err != nil:
+		return nil, o.err
 	case o.def == nil:
 		return nil, fmt.Errorf("intent %s: agent %q does not hold action %q here", e.Intent, t.agent.name, e.Action)
 	case o.def.version != e.Version:
@@ -401,7 +442,7 @@ func (d *declaration) checkOutput(v any) (doc action.Document, f *action.Failure
 	}()
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %v", err).Because(err)
+		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %s", action.TextOf(err)).Because(err)
 	}
 	if d.out != nil {
 		return d.out.CheckOutput(raw)

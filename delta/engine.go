@@ -33,18 +33,21 @@ type Engine struct {
 	mu     sync.Mutex
 	agents map[string]*agentState
 	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
-	purge  int                           // the number of them at which those that nobody holds are dropped
-	waits  map[string]*wait              // for the approval of that id
-	wake   chan struct{}                 // Work looks at its queues
+	aloft  map[string]weak.Pointer[aloft]
+	purge  int              // the number of them at which those that nobody holds are dropped
+	waits  map[string]*wait // for the approval of that id
+	wake   chan struct{}    // Work looks at its queues
 
-	closed    bool
-	draining  chan struct{}  // closed when Close was called
-	gone      chan struct{}  // closed when Close is through
-	inside    sync.WaitGroup // calls and loops under way
-	stop      context.Context
-	halt      context.CancelCauseFunc
-	abandoned atomic.Int64
-	seq       atomic.Int64
+	closed   bool
+	draining chan struct{} // closed when Close was called
+	gone     chan struct{} // closed when Close is through
+	inside   insiders      // calls and loops under way
+	stop     context.Context
+	halt     context.CancelCauseFunc
+	seq      atomic.Int64
+	debts    debts
+
+	functions, inputs, policies, planners, identities crowd // user code by kind
 }
 
 // agentState is what this engine knows of an agent: shared by its tasks, under one lock.
@@ -71,14 +74,22 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
-		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
+		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}),
 	}
+	for _, c := range e.crowds() {
+		c.most = int64(cfg.MaxAbandoned)
+	}
+	e.functions.what, e.inputs.what, e.policies.what = "functions", "checks of inputs", "decisions of the policy"
+	e.planners.what, e.identities.what = "planners", "checks of identities"
 	if e.store == nil {
 		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
 	}
 	e.store = bounded{e.store, cfg.StoreTimeout}
 	e.stop, e.halt = context.WithCancelCause(context.Background())
+	if cfg.Policy != nil {
+		e.rules.Policy = policed{cfg.Policy, e, e.stop}
+	}
 	e.keeper = startKeeper(e)
 	return e, nil
 }
@@ -104,8 +115,8 @@ func (e *Engine) enter() error {
 // same name that was built differently replaces the earlier one for tasks opened from then on.
 func (e *Engine) Register(agents ...*Agent) error {
 	for _, a := range agents {
-		if a == nil {
-			return errors.New("register: agent is nil")
+		if a == nil || a.compiled == nil {
+			return errors.New("register: there is no agent; make one with NewAgent and Build")
 		}
 		if err := e.declarable(a); err != nil {
 			return fmt.Errorf("register: %w", err)
@@ -147,10 +158,29 @@ func (e *Engine) known() []*agentState {
 	return out
 }
 
+// insiders counts what is under way, so that Close can wait for it and say what is left.
+type insiders struct {
+	sync.WaitGroup
+	n atomic.Int64
+}
+
+func (i *insiders) Add(n int) {
+	i.n.Add(int64(n))
+	i.WaitGroup.Add(n)
+}
+
+func (i *insiders) Done() {
+	i.n.Add(-1)
+	i.WaitGroup.Done()
+}
+
 // Close stops taking calls and waits for those under way to end. When ctx ends first, it tells them to stop, waits for
-// the grace period, and returns the context's error with what is left: nothing is lost, other workers take over what this
-// one cannot settle.
+// the grace period and for as long as the store may take to write their ends, and returns the context's error with what is
+// left: nothing is lost, other workers take over what this one cannot settle. It returns then whatever hangs.
 func (e *Engine) Close(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("close: %w", errNoContext)
+	}
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -171,23 +201,60 @@ func (e *Engine) Close(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		err = context.Cause(ctx)
-		e.halt(errInterrupted)
-		<-done // every call ends: functions that ignore their context are abandoned after the grace period
+		err = errors.Join(context.Cause(ctx), e.cutShort(done))
 	}
 	e.halt(ErrClosed)
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
+	last, cancel := outlive(ctx, e.cfg.Grace, e.cfg.StoreTimeout)
 	defer cancel()
-	e.keeper.close(last)
-	err = errors.Join(err, e.hooks.Wait(last))
+	err = errors.Join(err, e.keeper.close(last), e.hooks.Wait(last))
 	if e.ownsStore {
 		err = errors.Join(err, e.store.Close())
 	}
 	return err
 }
 
-// Abandoned returns how many functions ignored their context and still run.
-func (e *Engine) Abandoned() int { return int(e.abandoned.Load()) + int(e.hooks.Abandoned()) }
+// cutShort tells what is under way to stop and waits for it. All of it ends in time: user code that ignores being told is
+// left behind after the grace period. Only a store that ignores its context can keep a call longer.
+func (e *Engine) cutShort(done <-chan struct{}) error {
+	e.halt(errInterrupted)
+	patience := time.NewTimer(e.cfg.Grace + e.cfg.StoreTimeout)
+	defer patience.Stop()
+	var err error
+	select {
+	case <-done:
+	case <-patience.C:
+		err = fmt.Errorf("%d calls or loops are still under way", e.inside.n.Load())
+	}
+	for _, c := range e.crowds() {
+		if n := c.stuck.Load(); n > 0 {
+			err = errors.Join(err, fmt.Errorf("%d %s were given up and still run", n, c.what))
+		}
+	}
+	return err
+}
+
+// outlive returns a context that lasts a grace period longer than ctx, but no longer than most.
+func outlive(ctx context.Context, grace, most time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return out, func() {
+		stop()
+		cancel()
+	}
+}
+
+func (e *Engine) crowds() []*crowd {
+	return []*crowd{&e.functions, &e.inputs, &e.policies, &e.planners, &e.identities}
+}
+
+// Abandoned returns how much user code, of every kind, was given up and still runs.
+func (e *Engine) Abandoned() int {
+	n := e.hooks.Abandoned()
+	for _, c := range e.crowds() {
+		n += c.stuck.Load()
+	}
+	return int(n)
+}
 
 // Trust is how far an agent may be trusted, and what it did to earn it.
 type Trust struct {

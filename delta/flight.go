@@ -109,35 +109,24 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 var errLanded = errors.New("the call has ended")
 
 func (f *flight) land() {
-	f.t.state.mu.Lock()
-	delete(f.t.running, f)
-	f.t.state.mu.Unlock()
+	f.t.aloft.land(f)
 	f.down()
-}
-
-// board registers the flight with its task, so that cancelling reaches it; it fails where the task was cancelled already.
-func (f *flight) board() error {
-	t := f.t
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	if t.halted != nil {
-		return t.halted
-	}
-	if t.running == nil {
-		t.running = map[*flight]context.CancelCauseFunc{}
-	}
-	t.running[f] = f.cancel
-	return nil
 }
 
 // fly is gates 10 to 13.
 func (f *flight) fly() action.Outcome {
-	if err := f.board(); err != nil {
+	if err := f.t.aloft.board(f); err != nil {
 		return f.settle(f.notStarted(err.Error()))
+	}
+	var err error
+	if f.key, err = f.t.engine.idempotencyKey(f.ctx, f.def, f.in); err != nil {
+		end := f.notStarted(err.Error())
+		end.Failure = because(end.Failure, err)
+		return f.settle(end)
 	}
 	chain := hooks.Join(append([]hooks.Hooks{f.t.engine.cfg.Hooks}, f.def.hooks...)...)
 	if err := chain.Before(f.ctx, f.t.engine.hooks, f.sight(nil)); err != nil && f.ctx.Err() == nil {
-		return f.settle(engine.End{Code: action.HookFailed, At: f.now(), Failure: action.Fail(action.HookFailed, "a check before the call failed: %v", err).Because(err)})
+		return f.settle(engine.End{Code: action.HookFailed, At: f.now(), Failure: action.Fail(action.HookFailed, "a check before the call failed").With(action.DetailSaid, err.Error()).Because(err)})
 	}
 	if err := f.stillRuns(chain); err != nil {
 		return f.settle(f.notStarted(err.Error()))
@@ -212,12 +201,7 @@ func (f *flight) clear() error {
 	if f.lapsed() {
 		return errors.New("the approval expired before the call could start")
 	}
-	if n := f.t.engine.Abandoned(); n >= f.t.engine.cfg.MaxAbandoned {
-		return fmt.Errorf("%d functions ignore their context and still run; nothing starts until some return", n)
-	}
-	var err error
-	f.key, err = f.def.idempotencyKey(f.in)
-	return err
+	return f.t.engine.functions.full()
 }
 
 // lapsed reports whether the approval that the call consumed no longer covers a start.
@@ -322,7 +306,8 @@ func (f *flight) sight(out *action.Outcome) action.View {
 
 // after runs the hooks of the end. They observe: their errors are recorded and change nothing.
 func (f *flight) after(chain hooks.Chain, out action.Outcome) {
-	ctx := context.WithoutCancel(f.ctx)
+	ctx, done := f.t.engine.within(context.WithoutCancel(f.ctx))
+	defer done()
 	name, err := "after", error(nil)
 	switch {
 	case out.OK():

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -10,8 +11,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
-// Events returns what happened in the task, in order, decoded. The chain is verified first: an error names the first
-// record that is not what was written.
+// Events returns what happened in the task, in order, decoded. The chain is verified first, and compared with what this
+// engine has sealed: an error names the first record that is not what was written.
 func (t *Task) Events(ctx context.Context) ([]ledger.Event, error) {
 	records, _, err := t.Ledger(ctx)
 	if err != nil {
@@ -38,7 +39,21 @@ func (t *Task) Outcome(ctx context.Context, intent string) (action.Outcome, bool
 	return o, ended, nil
 }
 
-// Verify checks a copy of the task's records against their hash chain, wherever the copy comes from.
+// Verify checks a copy of the task's records against their hash chain, wherever the copy comes from, and against what this
+// engine has sealed: a copy may be older, and lack links that came later, but what it holds must be what was sealed.
 func (t *Task) Verify(records []txn.Stored) (ledger.Report, error) {
-	return ledger.Verify(ledger.Genesis(t.agent.name, t.local), records)
+	if err := t.opened(); err != nil {
+		return ledger.Report{}, err
+	}
+	report, err := ledger.Verify(ledger.Genesis(t.agent.name, t.local), records)
+	if err != nil {
+		return report, err
+	}
+	m := t.engine.keeper.mark(book{t.agent.name, t.local})
+	err = ledger.Compare(records, report, ledger.Report{Sealed: m.seq, Head: m.link})
+	var b *ledger.BrokenError
+	if errors.As(err, &b) && b.Fault != ledger.Changed {
+		err = nil
+	}
+	return report, err
 }

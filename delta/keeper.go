@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
@@ -23,8 +24,8 @@ type keeper struct {
 	mu      sync.Mutex
 	agents  map[string]bool
 	tasks   map[book]bool
-	sealed  map[book]mark // of the goroutine alone, as failed is
-	failed  map[book]bool
+	sealed  map[book]mark
+	failed  map[book]bool // of the goroutine alone
 	busy    bool
 	closing bool
 	gone    bool // the goroutine does no more: what is noted now is done by whoever opens the store next
@@ -68,19 +69,34 @@ func (k *keeper) task(agent, task string) {
 	k.wake.Signal()
 }
 
-// close does what is noted, as long as ctx lasts, and ends the goroutine.
-func (k *keeper) close(ctx context.Context) {
+// close does what is noted, as long as ctx lasts, and ends the goroutine. An error says that the store holds it up.
+func (k *keeper) close(ctx context.Context) error {
 	defer k.stop()
 	defer context.AfterFunc(ctx, k.stop)()
 	k.mu.Lock()
 	k.closing = true
 	k.wake.Signal()
 	k.mu.Unlock()
-	<-k.done
+	select {
+	case <-k.done:
+		return nil
+	case <-ctx.Done():
+	}
+	patience := time.NewTimer(k.e.cfg.Grace)
+	defer patience.Stop()
+	select {
+	case <-k.done:
+		return nil
+	case <-patience.C:
+		return errors.New("housekeeping is still under way: the store does not answer")
+	}
 }
 
 // wait returns when nothing is noted and nothing under way.
 func (k *keeper) wait(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	stop := context.AfterFunc(ctx, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -106,6 +122,7 @@ func (k *keeper) work() {
 			books[b] = more
 		}
 		clear(k.failed)
+		k.report(k.e.payDebts(k.ctx, ""), "record what planning used", book{})
 		for a := range agents {
 			k.report(k.fold(a), "fold beliefs", book{a, ""})
 		}
@@ -192,8 +209,8 @@ func (k *keeper) seal(b book) error {
 	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
 	defer cancel()
 	for {
-		m, known := k.sealed[b]
-		if !known {
+		m := k.mark(b)
+		if m.seq == 0 {
 			m.link = ledger.Genesis(b.agent, b.task)
 		}
 		records, err := k.e.store.Records(ctx, b.agent, b.task, m.seq+1, recordPage)
@@ -206,14 +223,27 @@ func (k *keeper) seal(b book) error {
 				return err
 			}
 		}
-		if len(k.sealed) >= sealedKept {
-			clear(k.sealed)
-		}
-		k.sealed[b] = mark{records[len(records)-1].Seq, link}
+		k.note(b, mark{records[len(records)-1].Seq, link})
 		if len(records) < recordPage {
 			return nil
 		}
 	}
+}
+
+// mark returns how far a book is known to be sealed, nothing where that is not known.
+func (k *keeper) mark(b book) mark {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.sealed[b]
+}
+
+func (k *keeper) note(b book, m mark) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.sealed) >= sealedKept {
+		clear(k.sealed)
+	}
+	k.sealed[b] = m
 }
 
 // Sync waits until what has happened is folded into the stored beliefs and linked into the ledgers. Nothing else depends

@@ -34,7 +34,9 @@ func (e *Engine) Authenticate(ctx context.Context, credential any) (Identity, er
 	if e.cfg.Authenticator == nil {
 		return Identity{}, errors.New("authenticate: the engine has no Authenticator; set Config.Authenticator")
 	}
-	name, err := e.cfg.Authenticator.Authenticate(ctx, credential)
+	name, err := contain(ctx, &e.identities, e.cfg.Timeout, e.cfg.Grace, func(ctx context.Context) (string, error) {
+		return e.cfg.Authenticator.Authenticate(ctx, credential)
+	})
 	if err != nil {
 		return Identity{}, fmt.Errorf("authenticate: %w", err)
 	}

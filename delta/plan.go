@@ -13,9 +13,9 @@ import (
 // plan asks the planner, reserving what that costs before and charging what it used after: planning is spending too.
 func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure) {
 	t := r.t
-	estimate, err := estimatePlan(r.p)
+	estimate, err := r.estimate(ctx)
 	if err != nil {
-		return Proposal{}, action.Fail(action.Failed, "%s", short(err.Error())).Because(err)
+		return Proposal{}, because(action.Fail(action.Failed, "the planner does not say what it will need: %v", err), err)
 	}
 	begun, f := t.beginPlan(ctx, estimate, r.b.PlanTime)
 	if f != nil {
@@ -36,62 +36,29 @@ func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure)
 	return prop, f
 }
 
-// estimatePlan asks the planner what it expects to need, contained like any user code.
-func estimatePlan(p Planner) (c action.Cost, err error) {
-	e, ok := p.(Estimator)
+// estimate asks the planner what it expects to need, contained like any user code.
+func (r *run) estimate(ctx context.Context) (action.Cost, error) {
+	e, ok := r.p.(Estimator)
 	if !ok {
-		return c, nil
+		return action.Cost{}, nil
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the planner's estimate panicked: %v", v)
-		}
-	}()
-	return e.EstimatePlan(), nil
+	return contain(ctx, &r.t.engine.planners, min(r.b.PlanTime, asideLimit), 0, func(context.Context) (action.Cost, error) { return e.EstimatePlan(), nil })
 }
 
 // propose runs the planner, contained like any user code.
 func (r *run) propose(ctx context.Context, req Request) (Proposal, *action.Failure) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.b.PlanTime, errTimeout)
-	defer cancel()
-	type answer struct {
-		Proposal
-		err error
-	}
-	back := make(chan answer, 1)
-	go func() {
-		a := answer{err: errors.New("the planner ended its goroutine")}
-		defer func() {
-			if p := recover(); p != nil {
-				a.err = fmt.Errorf("the planner panicked: %v", p)
-			}
-			back <- a
-		}()
-		a.Proposal, a.err = r.p.Plan(ctx, req)
-	}()
-	var a answer
-	select {
-	case a = <-back:
-	case <-ctx.Done():
-		grace := time.NewTimer(r.t.engine.cfg.Grace)
-		defer grace.Stop()
-		select {
-		case a = <-back:
-		case <-grace.C:
-			r.t.engine.abandoned.Add(1)
-			go func() { <-back; r.t.engine.abandoned.Add(-1) }()
-			a.err = context.Cause(ctx)
-		}
-	}
+	e := r.t.engine
+	prop, err := contain(ctx, &e.planners, r.b.PlanTime, e.cfg.Grace, func(ctx context.Context) (Proposal, error) { return r.p.Plan(ctx, req) })
+	prop.Why = action.Cut(prop.Why)
 	switch {
-	case a.err == nil:
-		return a.Proposal, nil
-	case ctx.Err() != nil && !cancelled(context.Cause(ctx)):
-		return a.Proposal, action.Fail(action.Timeout, "the planner took too long").Because(a.err)
+	case err == nil:
+		return prop, nil
 	case ctx.Err() != nil:
-		return a.Proposal, action.Fail(action.Interrupted, "the run was stopped while the planner worked").Because(a.err)
+		return prop, because(action.Fail(action.Interrupted, "the run was stopped while the planner worked"), err)
+	case errors.Is(err, errTooLong):
+		return prop, because(action.Fail(action.Timeout, "the planner took too long"), err)
 	}
-	return a.Proposal, action.Fail(action.Failed, "the planner failed: %s", short(a.err.Error())).Because(a.err)
+	return prop, because(action.Fail(action.Failed, "the planner failed: %v", err), err)
 }
 
 func (t *Task) currency() string {
@@ -106,6 +73,9 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 	c := &engine.Call{
 		Intent: action.Intent{ID: e.cfg.ID(), Agent: t.agent.name, Task: t.local, Action: engine.PlanAction},
 		At:     e.clock(), Owner: e.newOwner(), TTL: (limit + e.cfg.Grace + e.cfg.StoreTimeout + e.cfg.Lease).Microseconds(),
+	}
+	if err := e.payDebts(ctx, t.ID()); err != nil {
+		return nil, failedStore(fmt.Errorf("what an earlier proposal used is not recorded yet: %w", err))
 	}
 	own := newSight()
 	for range rounds {
@@ -142,15 +112,12 @@ type plan struct {
 	owner string
 }
 
+// settlePlan writes down what a proposal used. Where the store does not take it, it stays owed.
 func (t *Task) settlePlan(ctx context.Context, p *plan, used action.Cost, f *action.Failure) error {
-	x := engine.SettlePlan(*p.d.Begun, p.owner, used, f, t.engine.clock())
-	reply, err := t.engine.apply(ctx, x)
+	d := &debt{t: t, plan: p, used: used, f: f, at: t.engine.clock()}
+	err := d.pay(ctx)
 	if err != nil {
-		return err
+		t.engine.owe(d)
 	}
-	if !reply.OK {
-		return errors.New("the lease of the proposal was lost")
-	}
-	t.advance(x, reply, nil)
-	return nil
+	return err
 }

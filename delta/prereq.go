@@ -23,14 +23,21 @@ type Pre struct {
 	faults   []error
 }
 
-func (p Pre) prerequisite() Pre { return p }
+func (p Pre) prerequisite() Pre {
+	if p.name == "" && len(p.faults) == 0 {
+		p.faults = []error{errors.New("the prerequisite names no action; use an action's On, or Named")}
+	}
+	return p
+}
+
+var errNotBuilt = errors.New("action is nil, or was not built; make it with Define and Build")
 
 // Named refers to an action by name, where its value is not at hand. The agent's Build resolves it.
 func Named(name string) Pre { return Pre{name: name} }
 
 func (a *Action[In, Out]) prerequisite() Pre {
-	if a == nil {
-		return Pre{faults: []error{errors.New("action is nil")}}
+	if a.definition() == nil {
+		return Pre{faults: []error{errNotBuilt}}
 	}
 	return Pre{name: a.d.name, action: a.d}
 }

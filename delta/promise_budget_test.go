@@ -297,3 +297,28 @@ func TestI07_CountersThatAreFull(t *testing.T) {
 	assert.Equal(t, action.MaxAmount, b.Spent.Bytes)
 	assert.Zero(t, b.Reserved.Bytes)
 }
+
+// The same agent works in tasks of two currencies, and a function that names a currency beside no money changes nothing.
+func TestI07_CurrenciesOfOtherTasksDoNotBlock(t *testing.T) {
+	engine, err := delta.New(delta.Config{})
+	require.NoError(t, err)
+	defer engine.Close(t.Context())
+	currency := "EUR"
+	buy := delta.Define("buy", func(c *delta.Context, _ In) mo.Result[Out] {
+		require.NoError(t, c.Spend(action.Cost{Currency: "JPY"}))
+		require.NoError(t, c.Spend(action.Cost{Money: 5, Currency: currency}))
+		return mo.Ok(Out{"bought"})
+	}).Describe("Buy").Risk(1).MustBuild()
+	agent := delta.NewAgent("buyer").Grant(buy).MustBuild()
+	for _, currency = range []string{"EUR", "USD", "EUR"} {
+		task, err := engine.Start(t.Context(), delta.Goal{Agent: agent, Limit: action.Limit{Money: action.Max(100), Currency: currency}})
+		require.NoError(t, err)
+		for range 6 { // more than a forecast needs
+			require.NoError(t, buy.Do(t.Context(), task, In{ID: "a"}).Error(), currency)
+		}
+		b, err := task.Budget(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, int64(30), b.Spent.Money)
+		require.Equal(t, currency, b.Spent.Currency)
+	}
+}

@@ -73,8 +73,10 @@ func TestI18_NothingIsRememberedForEver(t *testing.T) {
 			require.NoError(t, err)
 			task.Do(ctx, Call{Action: "plain", Input: []byte(`{"id":"x"}`)})
 			synctest.Wait() // whoever ran it has landed
+			task.aloft.mu.Lock()
+			assert.Empty(t, task.aloft.flights, fmt.Sprint(i))
+			task.aloft.mu.Unlock()
 			task.state.mu.Lock()
-			assert.Empty(t, task.running, fmt.Sprint(i))
 			assert.LessOrEqual(t, len(task.offers), offersKept)
 			task.state.mu.Unlock()
 		}
@@ -88,6 +90,7 @@ func TestI18_NothingIsRememberedForEver(t *testing.T) {
 		e.purge = 0
 		e.dropUnheld()
 		assert.LessOrEqual(t, len(e.tasks), 1, "tasks that nobody holds are forgotten")
+		assert.LessOrEqual(t, len(e.aloft), 1, "and so is what they had under way")
 		e.mu.Unlock()
 		assert.LessOrEqual(t, len(e.keeper.sealed), sealedKept)
 		assert.Empty(t, e.keeper.failed)

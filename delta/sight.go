@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/statespace"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -50,6 +51,9 @@ func (t *Task) now() int64 {
 
 // refresh loads task and agent where the snapshot is known to lag.
 func (t *Task) refresh(ctx context.Context, always bool) error {
+	if err := t.opened(); err != nil {
+		return err
+	}
 	t.state.mu.Lock()
 	stale := always || t.state.gap || t.view == nil
 	have := t.snapshot(nil)
@@ -115,16 +119,13 @@ func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
 }
 
 // decide evaluates the gates on what is known now.
-func (t *Task) decide(c *engine.Call, own *sight) (engine.Decision, *engine.View, error) {
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	s := t.snapshot(own)
-	v, err := t.look(s)
-	if err != nil {
-		return engine.Decision{}, nil, err
-	}
-	c.Now = s.Now
-	return engine.Decide(&t.engine.rules, t.agent.compiled, v, c), v, nil
+func (t *Task) decide(ctx context.Context, c *engine.Call, own *sight) (d engine.Decision, view *engine.View, err error) {
+	err = t.judged(ctx, own, func(rules *engine.Rules, v *engine.View) error {
+		c.Now, view = v.Snap.Now, v
+		d = engine.Decide(rules, t.agent.compiled, v, c)
+		return nil
+	})
+	return d, view, err
 }
 
 // advance moves the snapshot on by an accepted transaction.
@@ -153,6 +154,9 @@ func (t *Task) merge(x *txn.Txn, r txn.Reply, own *sight) {
 
 // readRecord reads cold cells and the lease of an intent into the call's own sight.
 func (t *Task) readRecord(ctx context.Context, intent string, own *sight) error {
+	if err := t.opened(); err != nil {
+		return err
+	}
 	x := engine.ReadIntent(t.agent.name, t.local, intent)
 	r, err := t.engine.apply(ctx, x)
 	if err != nil {
@@ -170,30 +174,40 @@ func (t *Task) Offer(ctx context.Context) (action.Offer, error) {
 	if err := t.refresh(ctx, true); err != nil {
 		return action.Offer{}, failedStore(err)
 	}
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	return t.offer()
+	o, err := t.offer(ctx)
+	return o.Clone(), err // the planner may do with it what it likes
 }
 
-func (t *Task) offer() (action.Offer, error) {
-	s := t.snapshot(nil)
-	v, err := t.look(s)
+// offer is the engine's own copy, never changed.
+func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
+	var view *engine.View
+	err = t.judged(ctx, nil, func(rules *engine.Rules, v *engine.View) (err error) {
+		view = v
+		o.Epoch = uint64(v.Snap.Task.Rev + v.Snap.Agent.Rev)
+		o.Actions, err = engine.Offer(rules, t.agent.compiled, v, t.facts(v), v.Snap.Now)
+		return err
+	})
 	if err != nil {
 		return action.Offer{}, err
 	}
-	if t.set == nil {
-		t.set = engine.FactsOf(t.agent.compiled, s)
-	}
-	list, err := engine.Offer(&t.engine.rules, t.agent.compiled, v, t.set, s.Now)
-	if err != nil {
-		return action.Offer{}, err
-	}
-	guidance := append(engine.Guidance(v, t.repeats), engine.RiskGuidance(&t.engine.rules, t.agent.compiled, v, list)...)
-	o := action.Offer{Epoch: uint64(t.space.Rev + t.state.space.Rev), Actions: list, Guidance: guidance}
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	o.Guidance = append(engine.Guidance(view, t.repeats), engine.RiskGuidance(&t.engine.rules, t.agent.compiled, view, o.Actions)...)
 	if n := len(t.offers); n == 0 || t.offers[n-1].Epoch != o.Epoch {
 		t.offers = append(t.offers[max(0, n-offersKept+1):], o)
 	}
 	return o, nil
+}
+
+// facts is the prerequisite-legal set of a view: the one kept up to date, where the caller of judged holds the lock.
+func (t *Task) facts(v *engine.View) *statespace.Set {
+	if t.engine.cfg.Policy != nil {
+		return engine.FactsOf(t.agent.compiled, v.Snap)
+	}
+	if t.set == nil {
+		t.set = engine.FactsOf(t.agent.compiled, v.Snap)
+	}
+	return t.set
 }
 
 // offersKept is how many offers are remembered to say what changed since a call's epoch.
@@ -201,14 +215,14 @@ const offersKept = 8
 
 // changedSince names what a call chosen from an older offer could not know; "" where nothing changed. The caller must not
 // hold the lock.
-func (t *Task) changedSince(epoch uint64) string {
+func (t *Task) changedSince(ctx context.Context, epoch uint64) string {
 	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	if epoch == 0 || epoch >= uint64(t.space.Rev+t.state.space.Rev) {
+	known, old := uint64(t.space.Rev+t.state.space.Rev), t.offers
+	t.state.mu.Unlock()
+	if epoch == 0 || epoch >= known {
 		return ""
 	}
-	old := t.offers
-	now, err := t.offer()
+	now, err := t.offer(ctx)
 	if err != nil {
 		return ""
 	}
@@ -221,18 +235,15 @@ func (t *Task) changedSince(epoch uint64) string {
 }
 
 // Explain says how an action stands for the agent now, with every reason, for operators.
-func (t *Task) Explain(ctx context.Context, name string) (engine.Standing, error) {
+func (t *Task) Explain(ctx context.Context, name string) (st engine.Standing, err error) {
 	if err := t.refresh(ctx, true); err != nil {
-		return engine.Standing{}, failedStore(err)
+		return st, failedStore(err)
 	}
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	s := t.snapshot(nil)
-	v, err := t.look(s)
-	if err != nil {
-		return engine.Standing{}, err
-	}
-	return engine.Stand(&t.engine.rules, t.agent.compiled, v, engine.FactsOf(t.agent.compiled, s), name, s.Now), nil
+	err = t.judged(ctx, nil, func(rules *engine.Rules, v *engine.View) error {
+		st = engine.Stand(rules, t.agent.compiled, v, t.facts(v), name, v.Snap.Now)
+		return nil
+	})
+	return st, err
 }
 
 // Path returns the cheapest sequence of actions that would make an action legal.
@@ -249,6 +260,9 @@ func (t *Task) Path(ctx context.Context, name string) (Path, error) {
 // apply sends a transaction, once more where it is not known whether it took effect: repeating is safe. It outlives the
 // caller's context by the store timeout, so that what was begun is written down.
 func (e *Engine) apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
+	if ctx == nil {
+		return txn.Reply{}, errNoContext
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
 	defer cancel()
 	r, err := e.store.Apply(ctx, x)

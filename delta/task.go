@@ -54,12 +54,11 @@ type Task struct {
 	agent  *Agent
 	state  *agentState // its lock guards everything below
 	local  string      // id within the agent
+	aloft  *aloft      // shared with other handles of the task
 
 	space   txn.Space
 	view    *engine.View
 	set     *statespace.Set
-	running map[*flight]context.CancelCauseFunc
-	halted  error // why nothing starts any more, once it was cancelled here
 	loop    budget.Loop
 	repeats int
 	offers  []action.Offer // the latest, for what changed since
@@ -69,7 +68,22 @@ type Task struct {
 const idSeparator = "~"
 
 // ID returns the task's id, unique over all agents: "agent~task".
-func (t *Task) ID() string { return t.agent.name + idSeparator + t.local }
+func (t *Task) ID() string {
+	if t.opened() != nil {
+		return ""
+	}
+	return t.agent.name + idSeparator + t.local
+}
+
+// errNotOpened answers a Task that no engine made.
+var errNotOpened = errors.New("there is no task; start one with Engine.Start, or open one with Engine.Open")
+
+func (t *Task) opened() error {
+	if t == nil || t.engine == nil {
+		return errNotOpened
+	}
+	return nil
+}
 
 // Agent returns the agent that works on the task.
 func (t *Task) Agent() *Agent { return t.agent }
@@ -114,8 +128,8 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 // taskState checks a goal.
 func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	var faults []error
-	if g.Agent == nil {
-		return engine.TaskState{}, errors.New("goal has no agent")
+	if g.Agent == nil || g.Agent.compiled == nil {
+		return engine.TaskState{}, errors.New("goal has no agent; make one with NewAgent and Build")
 	}
 	if g.ID == "" {
 		g.ID = e.cfg.ID()
@@ -183,7 +197,7 @@ func (e *Engine) adopt(a *agentState, local string) *Task {
 		return t
 	}
 	e.dropUnheld()
-	t := &Task{engine: e, agent: a.agent, state: a, local: local, space: txn.NewSpace()}
+	t := &Task{engine: e, agent: a.agent, state: a, local: local, aloft: e.aloftOf(id), space: txn.NewSpace()}
 	e.tasks[id] = weak.Make(t)
 	return t
 }
@@ -196,6 +210,11 @@ func (e *Engine) dropUnheld() {
 	for id, t := range e.tasks {
 		if t.Value() == nil {
 			delete(e.tasks, id)
+		}
+	}
+	for id, a := range e.aloft {
+		if a.Value() == nil {
+			delete(e.aloft, id)
 		}
 	}
 	e.purge = 2*len(e.tasks) + 64
@@ -258,6 +277,9 @@ func (e *Engine) Open(ctx context.Context, id string) (*Task, error) {
 
 // peek loads and decodes the task without keeping anything.
 func (t *Task) peek(ctx context.Context) (*engine.View, error) {
+	if err := t.opened(); err != nil {
+		return nil, err
+	}
 	snap, err := t.engine.store.Load(ctx, t.agent.name, t.local, nil)
 	if err != nil {
 		return nil, failedStore(err)
@@ -285,6 +307,9 @@ func (t *Task) Budget(ctx context.Context) (budget.Snapshot, error) {
 
 // Ledger returns the task's records, and what verifying their chain found: what is recorded, up to where it is sealed.
 func (t *Task) Ledger(ctx context.Context) ([]txn.Stored, ledger.Report, error) {
+	if err := t.opened(); err != nil {
+		return nil, ledger.Report{}, err
+	}
 	return t.engine.records(ctx, t.agent.name, t.local)
 }
 
@@ -292,6 +317,7 @@ func (t *Task) Ledger(ctx context.Context) ([]txn.Stored, ledger.Report, error) 
 const recordPage = 512
 
 func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored, ledger.Report, error) {
+	sealed := e.keeper.mark(book{agent, task}) // before reading: what is sealed meanwhile is no loss
 	var all []txn.Stored
 	for {
 		page, err := e.store.Records(ctx, agent, task, int64(len(all))+1, recordPage)
@@ -301,6 +327,9 @@ func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored,
 		all = append(all, page...)
 		if len(page) < recordPage {
 			report, err := ledger.Verify(ledger.Genesis(agent, task), all)
+			if err == nil {
+				err = ledger.Compare(all, report, ledger.Report{Sealed: sealed.seq, Head: sealed.link})
+			}
 			return all, report, err
 		}
 	}
@@ -308,12 +337,11 @@ func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored,
 
 // Cancel ends the task: nothing starts any more, and calls under way are told to stop. It returns once that is recorded.
 func (t *Task) Cancel(ctx context.Context, reason string) error {
-	t.state.mu.Lock()
-	first := t.halted == nil
-	if first {
-		t.halted = fmt.Errorf("%w: %s", errCancelled, reason)
+	if err := t.opened(); err != nil {
+		return err
 	}
-	t.state.mu.Unlock()
+	why := fmt.Errorf("%w: %s", errCancelled, action.Cut(reason))
+	first := t.aloft.halt(why)
 	err := t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
 		if v.Task.Status == engine.Cancelled {
 			return nil, nil
@@ -321,14 +349,12 @@ func (t *Task) Cancel(ctx context.Context, reason string) error {
 		return engine.CancelTask(v, t.engine.who("", reason))
 	})
 	if err != nil {
-		t.state.mu.Lock()
 		if first {
-			t.halted = nil // it goes on
+			t.aloft.resume() // it goes on
 		}
-		t.state.mu.Unlock()
 		return fmt.Errorf("cancel %s: %w", t, err)
 	}
-	t.interrupt(fmt.Errorf("%w: %s", errCancelled, reason))
+	t.aloft.interrupt(why)
 	t.engine.forget(t)
 	return nil
 }
@@ -368,7 +394,7 @@ func (t *Task) SetThreshold(ctx context.Context, by Identity, threshold float64,
 }
 
 func (e *Engine) who(identity, reason string) engine.Who {
-	return engine.Who{Identity: identity, Reason: reason, At: e.clock(), Owner: e.newOwner()}
+	return engine.Who{Identity: identity, Reason: action.Cut(reason), At: e.clock(), Owner: e.newOwner()}
 }
 
 // change applies an operator's transaction, computed on a fresh view, and again when it lost a race.
@@ -395,13 +421,4 @@ func (t *Task) change(ctx context.Context, compute func(*engine.View) (*txn.Txn,
 		}
 	}
 	return action.Fail(action.Stale, "the task changed %d times while this was decided; try again", rounds)
-}
-
-// interrupt stops the calls under way.
-func (t *Task) interrupt(cause error) {
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	for _, cancel := range t.running {
-		cancel(cause)
-	}
 }

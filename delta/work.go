@@ -163,7 +163,7 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err
 	}
-	o, err := t.again(parked)
+	o, err := t.again(ctx, parked)
 	if err != nil {
 		return err // another worker may hold that version
 	}
@@ -190,11 +190,18 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if v.Task.Status != engine.Running {
 		defer e.forget(t)
 	}
-	o := t.observe(Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
+	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
+	if o.err != nil {
+		return o.err
+	}
 	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
 	if run != nil {
 		o.call.Now = v.Snap.Now
-		if no := engine.Recheck(&e.rules, t.agent.compiled, v, &begun, &o.call); no != nil {
+		no := engine.Recheck(&e.rules, t.agent.compiled, v, &begun, &o.call)
+		if e.stop.Err() != nil {
+			return context.Cause(e.stop) // the policy may have been cut short: that is no reason to end the call
+		}
+		if no != nil {
 			x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, no.Error(), e.clock()), nil
 		} else if o.call.Intent.Digest != begun.Digest {
 			return fmt.Errorf("intent %s: action %q is not held here in the form that began", begun.Intent, begun.Action)

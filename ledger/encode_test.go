@@ -86,7 +86,7 @@ func TestEncodeKeepsEveryField(t *testing.T) {
 		Approval: "ap", ApprovalState: "consumed", Identity: "ann", Reason: "r", Expires: 9,
 		Risk: &ledger.RiskShown{Declared: 3, Score: 2.5, Effective: 3, P: 0.125, Lo: 0.1, Hi: 0.2, N: 4, Rule: "large amount"}, Policy: &ledger.PolicyShown{Version: "p1", Reason: "granted"},
 		Waived: []*action.Failure{action.Fail(action.Denied, "x")},
-		Input:  json.RawMessage(`{"amount":1.10}`), Output: json.RawMessage(`null`), Provenance: action.Provenance{Goal: "g"}, State: json.RawMessage(`{}`),
+		Input:  json.RawMessage(`{"amount":1.10}`), Output: json.RawMessage(`null`), Provenance: action.Provenance{Goal: "g"}, State: json.RawMessage(`{}`), Value: "v",
 		FromSeq: 1, ToSeq: 2, Outcomes: []ledger.Observed{{Seq: 1, Action: "charge", Err: true, At: 3}},
 		Changes: []ledger.Change{{Belief: "charge", Was: 2, Now: 2.5, Level: 3, P: 0.125, N: 4}}, Text: "t",
 	}

@@ -61,6 +61,7 @@ type Event struct {
 	Output     json.RawMessage   `json:"output,omitempty"`
 	Provenance action.Provenance `json:"provenance,omitzero"`
 	State      json.RawMessage   `json:"state,omitempty"` // configuration of the task
+	Value      string            `json:"value,omitempty"` // names the input as the function sees it, however it was spelt
 
 	// What was learned.
 	Learned  *Observed  `json:"learned,omitempty"`  // what this attempt teaches; the store gives it its Seq

@@ -25,6 +25,8 @@ const (
 	Repeated  Fault = "repeated"  // an earlier record stands in its place
 	Reordered Fault = "reordered" // a later record stands in its place, and it comes behind
 	Unlinked  Fault = "unlinked"  // it has no link, though one behind it has
+	Unsealed  Fault = "unsealed"  // it had a link when an earlier report was made, and has none
+	CutOff    Fault = "cut off"   // it was there when an earlier report was made, and the ledger ends before it
 )
 
 // BrokenError locates the first fault of a ledger.
@@ -41,6 +43,10 @@ func (e *BrokenError) Error() string {
 		return fmt.Sprintf("ledger record %d was changed: its link does not follow from its contents", e.Seq)
 	case Unlinked:
 		return fmt.Sprintf("ledger record %d has no link, but record %d behind it has", e.Seq, e.Found)
+	case Unsealed:
+		return fmt.Sprintf("ledger record %d has lost its link: the ledger was sealed up to record %d", e.Seq, e.Found)
+	case CutOff:
+		return fmt.Sprintf("ledger record %d is cut off: the ledger was sealed up to record %d", e.Seq, e.Found)
 	}
 	return fmt.Sprintf("ledger record %d is %s: record %d stands in its place", e.Seq, e.Fault, e.Found)
 }
@@ -59,6 +65,32 @@ func Verify(genesis string, records []txn.Stored) (Report, error) {
 		}
 	}
 	return v.Report(), nil
+}
+
+// Compare checks a ledger that Verify found whole, found being its report, against an earlier report on the same ledger:
+// what was sealed then must be there, as it was, and linked. A ledger all of whose links were taken away, or that was
+// written anew from the first record on, is whole by itself. The error is a *BrokenError: CutOff and Unsealed where the
+// records that are there may still be what they were, Changed where they are not.
+func Compare(records []txn.Stored, found, earlier Report) error {
+	switch n := int64(len(records)); {
+	case earlier.Sealed == 0:
+		return nil
+	case n < earlier.Sealed:
+		return &BrokenError{CutOff, n + 1, earlier.Sealed}
+	case found.Sealed >= earlier.Sealed:
+		if records[earlier.Sealed-1].Link != earlier.Head {
+			return &BrokenError{Changed, earlier.Sealed, earlier.Sealed}
+		}
+		return nil
+	}
+	head := found.Head
+	for _, r := range records[found.Sealed:earlier.Sealed] {
+		head = Link(head, r)
+	}
+	if head != earlier.Head {
+		return &BrokenError{Changed, found.Sealed + 1, earlier.Sealed}
+	}
+	return &BrokenError{Unsealed, found.Sealed + 1, earlier.Sealed}
 }
 
 // Verifier checks a ledger record by record, in the memory of one record.

@@ -157,6 +157,9 @@ func (c *checker) format(n *node, v any) bool {
 	if n.formatName == "" || formats[n.formatName].holds(v) {
 		return true
 	}
+	if fault := formats[n.formatName].fault; fault != "" {
+		return c.fail("%s", fault)
+	}
 	return c.fail("is not a valid %s", n.formatName)
 }
 

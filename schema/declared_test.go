@@ -78,7 +78,7 @@ var enforced = []struct {
 	{"format", `{"format":"regex"}`, []string{`"a+"`}, []string{`"(?=a)"`}},
 	{"format", `{"format":"json-pointer"}`, []string{`"/a/0"`}, []string{`"a"`}},
 	{"format", `{"format":"relative-json-pointer"}`, []string{`"1/a"`}, []string{`"/a"`}},
-	{"format", `{"format":"base64"}`, []string{`"YWI="`}, []string{`"YWI"`, `"YW\nI="`}},
+	{"format", `{"format":"base64"}`, []string{`"YWI="`}, []string{`"YWI"`, `"YW\nI="`, `"YWJ="`, `"Y==="`}},
 	{"format", `{"format":"int8"}`, []string{`127`}, []string{`128`}},
 	{"format", `{"format":"int16"}`, []string{`32767`}, []string{`32768`}},
 	{"format", `{"format":"int32"}`, []string{`2147483647`}, []string{`2147483648`}},
@@ -87,7 +87,9 @@ var enforced = []struct {
 	{"format", `{"format":"uint16"}`, []string{`65535`}, []string{`65536`}},
 	{"format", `{"format":"uint32"}`, []string{`4294967295`}, []string{`4294967296`}},
 	{"format", `{"format":"uint64"}`, []string{`18446744073709551615`}, []string{`18446744073709551616`}},
-	{"format", `{"format":"float"}`, []string{`1e38`}, []string{`1e39`}},
+	{"format", `{"format":"float"}`, []string{`1e38`, `0.1`, `16777216`, `0`, `1e-45`, `"x"`}, []string{`1e39`, `16777217`, `0.10000000149011612`, `1e-50`}},
+	{"format", `{"format":"double"}`, []string{`0.1`, `1e-1`, `1e308`, `9007199254740992`, `1e300`, `5e-324`, `123456789012345`}, []string{`9007199254740993`,
+		`0.99999999999999999999`, `0.1000000000000000055511151231257827`, `1152921504606846976`, `123456789012345678901234567890`, `4e-324`}},
 	{"false", `{"properties":{"a":false}}`, []string{`{}`}, []string{`{"a":1}`}},
 }
 

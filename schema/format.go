@@ -8,6 +8,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 type format struct {
 	text   func(string) bool
 	number func(*big.Rat) bool
+	fault  string // "" is that the value is not a valid one of the format
 }
 
 // formats are the formats that our declarations may use; both judges check them with these functions. Those of
@@ -48,7 +50,8 @@ var formats = map[string]format{
 	"uint16": {number: between(0, math.MaxUint16)},
 	"uint32": {number: between(0, math.MaxUint32)},
 	"uint64": {number: between(0, math.MaxUint64)},
-	"float":  {number: fitsFloat32},
+	"float":  {number: exactly32, fault: "is not held exactly by a 32-bit float; write at most 6 significant digits"},
+	"double": {number: exactly64, fault: "is not held exactly by a 64-bit float; write at most 15 significant digits"},
 }
 
 func formatNames() []string {
@@ -84,8 +87,9 @@ func isIPv6(s string) bool {
 	return err == nil && a.Is6() && a.Zone() == ""
 }
 
+// isBase64 holds of one text for each sequence of bytes: no line ends, no bits set that mean nothing.
 func isBase64(s string) bool {
-	_, err := base64.StdEncoding.DecodeString(s)
+	_, err := base64.StdEncoding.Strict().DecodeString(s)
 	return err == nil && !strings.ContainsAny(s, "\r\n")
 }
 
@@ -94,9 +98,25 @@ func between(low int64, high uint64) func(*big.Rat) bool {
 	return func(r *big.Rat) bool { return r.Cmp(lo) >= 0 && r.Cmp(hi) <= 0 }
 }
 
-func fitsFloat32(r *big.Rat) bool {
+// exactly32 and exactly64 hold of the decimals that come out of a float again as they went in: those that are the shortest
+// of all that name it. So a function sees the very number that was checked, and of each float there is one. Every decimal
+// of few enough digits is such a one, 0.1 too; 0.99999999999999999999, which would be 1, and 9007199254740993 are not.
+func exactly32(r *big.Rat) bool {
 	f, _ := r.Float32()
-	return !math.IsInf(float64(f), 0)
+	return isShortest(r, float64(f), 32)
+}
+
+func exactly64(r *big.Rat) bool {
+	f, _ := r.Float64()
+	return isShortest(r, f, 64)
+}
+
+func isShortest(r *big.Rat, f float64, bits int) bool {
+	if math.IsInf(f, 0) {
+		return false
+	}
+	shortest, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, bits))
+	return ok && shortest.Cmp(r) == 0
 }
 
 func (f format) holds(v any) bool {

@@ -22,7 +22,7 @@ import (
 //
 // A struct accepts its fields and nothing else. A field is required unless it says omitempty or omitzero. A pointer is as
 // what it points to: it may be absent where it is optional, and null only with the tag jsonschema:"nullable". Integers
-// must fit their Go type (formats int8 to uint64), []byte is base64 text, time.Time a date-time, any and json.RawMessage
+// must fit their Go type (formats int8 to uint64), decimals must come out of a float as they went in (float, double), []byte is base64 text, time.Time a date-time, any and json.RawMessage
 // are any value. A type that implements encoding.TextUnmarshaler (for an output: TextMarshaler) is text. Recursive types become $defs.
 //
 // Errors name the field path and the type or tag: channels, functions, complex numbers, unsafe pointers, interfaces other
@@ -50,7 +50,7 @@ func reflected(t reflect.Type, output bool) (s *Schema, err error) {
 		return nil, err
 	}
 	tree, err := r.tree(t)
-	if err != nil {
+	if err := errors.Join(append(r.faults, err)...); err != nil {
 		return nil, err
 	}
 	s, err = declared(tree)
@@ -169,9 +169,11 @@ func (r *reflection) finish(t reflect.Type, tree any, top bool) any {
 
 func (r *reflection) finishFields(t reflect.Type, m map[string]any) {
 	props, _ := m["properties"].(map[string]any)
+	named := map[string]bool{}
 	for _, f := range r.members(t, "", map[reflect.Type]bool{}) {
 		p, ok := props[f.name]
 		if !ok {
+			r.fault(f.name, "the schema made of type %s does not have it", t)
 			continue
 		}
 		p = r.finish(f.f.Type, p, false)
@@ -179,6 +181,12 @@ func (r *reflection) finishFields(t reflect.Type, m map[string]any) {
 			p = secretly(p)
 		}
 		props[f.name] = p
+		named[f.name] = true
+	}
+	for _, name := range sortedNames(props) {
+		if !named[name] {
+			r.fault(name, "the schema made of type %s has it, encoding/json does not", t)
+		}
 	}
 }
 

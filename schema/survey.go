@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -64,7 +65,7 @@ func (r *reflection) leaf(t reflect.Type) *jsonschema.Schema {
 	}
 	if format, ok := numberFormats[t.Kind()]; ok {
 		kind := "integer"
-		if t.Kind() == reflect.Float32 {
+		if t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64 {
 			kind = "number"
 		}
 		return &jsonschema.Schema{Type: kind, Format: format}
@@ -75,7 +76,7 @@ func (r *reflection) leaf(t reflect.Type) *jsonschema.Schema {
 var numberFormats = map[reflect.Kind]string{
 	reflect.Int: "int64", reflect.Int8: "int8", reflect.Int16: "int16", reflect.Int32: "int32", reflect.Int64: "int64",
 	reflect.Uint: "uint64", reflect.Uint8: "uint8", reflect.Uint16: "uint16", reflect.Uint32: "uint32",
-	reflect.Uint64: "uint64", reflect.Uintptr: "uint64", reflect.Float32: "float",
+	reflect.Uint64: "uint64", reflect.Uintptr: "uint64", reflect.Float32: "float", reflect.Float64: "double",
 }
 
 func (r *reflection) fault(path string, format string, args ...any) {
@@ -179,9 +180,28 @@ func (r *reflection) fields(t reflect.Type, path string) {
 			r.fault(at, "is declared twice, as %s and %s; names must differ in more than case", other, f.at)
 		}
 		seen[fold(f.name)] = f.at
+		if !decodes(t, f.name) {
+			r.fault(at, "encoding/json does not read %s.%s under this name; use letters, digits and plain punctuation in its json tag", t, f.f.Name)
+		}
 		r.tags(f.f, at)
 		r.survey(f.f.Type, at)
 	}
+}
+
+// decodes reports whether encoding/json knows the name in a struct: a tag that it does not like it drops without a word,
+// and the field would be absent from every input. It is asked, by a null, which changes nothing, so nobody's rules are
+// repeated here. User code below it may refuse the null; then the name was known.
+func decodes(t reflect.Type, name string) (known bool) {
+	defer func() {
+		if recover() != nil {
+			known = true
+		}
+	}()
+	text := append(appendString([]byte{'{'}, name), ":null}"...)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(reflect.New(t).Interface())
+	return err == nil || !strings.Contains(err.Error(), "unknown field")
 }
 
 // members lists the fields as encoding/json and invopop see them, embedded structs opened.

@@ -183,7 +183,28 @@ func (r *round) request(why []string) *action.Failure {
 	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
 	r.pinToken(tokenAsk+r.digest, t, has)
 	r.approvalID = ""
+	if f := r.rejectedAlike(); f != nil {
+		return f
+	}
 	return r.open(why)
+}
+
+// rejectedAlike refuses what a person rejected under another spelling: the function could not tell the two apart.
+func (r *round) rejectedAlike() *action.Failure {
+	key := noKey(r.act.Name, r.act.Version, r.call.Intent.Value)
+	if key == "" {
+		return nil
+	}
+	t, has := r.view.Snap.Task.Tokens[key]
+	r.pinToken(key, t, has)
+	if !has {
+		return nil
+	}
+	_, ask, err := readAsk(t)
+	if err != nil {
+		return action.Fail(action.StoreUnavailable, "the approval of this call cannot be read").Because(err)
+	}
+	return r.rejected(ask)
 }
 
 func (r *round) open(why []string) *action.Failure {
@@ -195,7 +216,7 @@ func (r *round) open(why []string) *action.Failure {
 	shown := r.shown
 	r.ask = &approval.Request{
 		ID: r.call.AskID, Agent: r.agent.Name, Task: r.view.Task.ID, Intent: r.intent(), Action: r.act.Name, Version: r.act.Version,
-		Digest: r.digest, Input: json.RawMessage(r.call.Intent.Input.Text()), Why: why, Risk: approverRisk(shown),
+		Digest: r.digest, Input: json.RawMessage(r.call.Intent.Input.Text()), Value: r.call.Intent.Value, Why: why, Risk: approverRisk(shown),
 		Policy: r.policy.Version, Forecast: r.reserved, Requester: r.view.Task.Requester,
 		Asked: r.call.Now, Expires: r.call.Now + r.view.Task.AskTTL,
 	}

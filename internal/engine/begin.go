@@ -41,7 +41,7 @@ func (r *round) begin() Decision {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
 	}
 	e.Reserved, e.Claimed, e.Waived = r.reserved, r.claims, r.waived
-	e.Input = json.RawMessage(r.call.Intent.Input.Text())
+	e.Input, e.Value = json.RawMessage(r.call.Intent.Input.Text()), r.call.Intent.Value
 	if !r.rules.Observe || r.shown.Declared > 0 {
 		e.Risk = riskShown(r.shown)
 	}
@@ -118,7 +118,7 @@ func (r *round) requested() ledger.Event {
 	e.Code = action.ApprovalRequired
 	e.Risk, e.Reason = riskShown(r.shown), strings.Join(r.ask.Why, "; ")
 	e.Expires = r.view.Task.AskTTL
-	e.Input = r.ask.Input
+	e.Input, e.Value = r.ask.Input, r.ask.Value
 	e.State = jsonText(r.ask)
 	if r.parked != "" {
 		e.Attempt = 1

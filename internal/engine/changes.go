@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -120,6 +121,9 @@ func (c *changes) mark(e *ledger.Event) {
 	case e.ApprovalState == "":
 	case e.State != nil:
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State)})
+		if key := noKey(e.Action, e.Version, e.Value); key != "" { // the same by another spelling is not asked again either
+			c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: key, To: e.ApprovalState, Val: string(e.State)})
+		}
 	default:
 		take := txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenAsk + e.Digest, From: e.ApprovalFrom, To: e.ApprovalState}
 		if e.Type == ledger.ApprovalExpired {
@@ -179,9 +183,11 @@ func (c *changes) settled(e, held *ledger.Event) {
 	info := e.Code.Info()
 	switch info.Charge {
 	case action.ChargeReserved:
-		key := unknownKey(e.Action, string(held.Input))
-		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenUnknown + e.Intent, To: unresolved, Val: key})
-		c.count(key, 1)
+		keys := unknownKeys(e.Action, string(held.Input), held.Value)
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenUnknown + e.Intent, To: unresolved, Val: strings.Join(keys, "\n")})
+		for _, key := range keys {
+			c.count(key, 1)
+		}
 	case action.ChargeReleased:
 		c.release(e, held)
 	default:
@@ -238,7 +244,9 @@ func (c *changes) resolved(e, held *ledger.Event) {
 	last := Beyond(e.Charged, held.Charged)
 	c.charge(minus(last, held.Reserved), last)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
-	c.count(unknownKey(e.Action, string(held.Input)), -1)
+	for _, key := range unknownKeys(e.Action, string(held.Input), held.Value) {
+		c.count(key, -1)
+	}
 	c.facts(e)
 	c.learn(e)
 	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))

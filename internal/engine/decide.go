@@ -201,6 +201,9 @@ func (r *round) taskRuns() *action.Failure {
 
 func (r *round) actionExists() *action.Failure {
 	if r.act == nil {
+		if action.CheckName(r.call.Intent.Action) != nil { // perhaps long, or not even text
+			return action.Fail(action.ActionUnknown, "there is no action of that name; choose one of those offered")
+		}
 		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.call.Intent.Action)
 	}
 	for _, need := range r.act.Context {
@@ -280,8 +283,18 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 	}
 	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: name, From: t.State, N: within})
 	if need.Consumed {
-		r.claims = append(r.claims, ledger.Claim{Key: tokenFact + need.Key, From: from})
+		return r.claim(need, from)
 	}
+	return nil
+}
+
+// claim takes a fact for this call alone: what answers one of its needs is used up and cannot answer another.
+func (r *round) claim(need *statespace.Requirement, from string) *action.Failure {
+	c := ledger.Claim{Key: tokenFact + need.Key, From: from}
+	if slices.ContainsFunc(r.claims, func(have ledger.Claim) bool { return have.Key == c.Key }) {
+		return r.notLegal(need, "it would be used twice by this call")
+	}
+	r.claims = append(r.claims, c)
 	return nil
 }
 
@@ -314,20 +327,22 @@ func (r *round) notLegal(need *statespace.Requirement, why string) *action.Failu
 
 // outcomeKnown refuses the same action and input while an outcome of it is unknown.
 func (r *round) outcomeKnown() *action.Failure {
-	key := unknownKey(r.act.Name, r.call.Intent.Input.Text())
-	if r.view.Snap.Task.Counters[key] <= 0 {
-		r.pin(count(key, 0, txn.NoMin, 0))
-		return nil
+	for _, key := range unknownKeys(r.act.Name, r.call.Intent.Input.Text(), r.call.Intent.Value) {
+		if r.view.Snap.Task.Counters[key] <= 0 {
+			r.pin(count(key, 0, txn.NoMin, 0))
+			continue
+		}
+		r.pin(count(key, 0, 1, txn.NoMax))
+		f := action.Fail(action.NotLegal, "it is not known whether an earlier call of %q with this input took effect; a person must resolve it", r.act.Name)
+		return f.With(action.DetailIntent, firstUnknown(r.view.Snap.Task.Tokens, key))
 	}
-	r.pin(count(key, 0, 1, txn.NoMax))
-	f := action.Fail(action.NotLegal, "it is not known whether an earlier call of %q with this input took effect; a person must resolve it", r.act.Name)
-	return f.With(action.DetailIntent, firstUnknown(r.view.Snap.Task.Tokens, key))
+	return nil
 }
 
 // firstUnknown names one of the intents of unknown outcome behind a key.
 func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
 	for k, t := range tokens {
-		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && t.Val == key && (intent == "" || id < intent) {
+		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && slices.Contains(strings.Split(t.Val, "\n"), key) && (intent == "" || id < intent) {
 			intent = id
 		}
 	}

@@ -39,6 +39,17 @@ func DecidePlan(agent *Agent, view *View, call *Call, estimate action.Cost) Deci
 	return Decision{Txn: t, Begun: &e}
 }
 
+// LatePlan charges what a proposal used beyond what was reserved for it, once another worker has taken it over and counted
+// the reservation as used.
+func LatePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64) *txn.Txn {
+	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: begun, Fence: 1, Owner: owner}
+	end := End{Code: action.OK, Failure: f, Cost: used, At: at}
+	if f != nil {
+		end.Code = f.Code
+	}
+	return x.Late(end, action.Interrupted, Beyond(used, begun.Reserved))
+}
+
 // SettlePlan ends a proposal: what it used is spent whether it was any good or not. Nothing is learned and nothing
 // satisfied.
 func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64) *txn.Txn {

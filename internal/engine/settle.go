@@ -233,7 +233,7 @@ func (x *Run) HookFailed(name string, err error, at int64) *txn.Txn {
 	t := x.txn(txn.Plain)
 	t.Intent = ""
 	e := x.event(ledger.HookFailed, at)
-	e.Text, e.Reason = name, err.Error()
+	e.Text, e.Reason = name, action.TextOf(err)
 	write(t, &e, nil)
 	return t
 }

@@ -21,7 +21,8 @@ const (
 	tokenBulk    = "F/"         // Task: + field set; held:INTENT, the newest values of a fact too numerous for tokens of their own
 	tokenFact    = "f/"         // Task: + fact key; held, or claimed:INTENT
 	tokenAsk     = "a/"         // Task: + digest; an approval, see approval.Mark
-	tokenUnknown = "u/"         // Task: + intent; its outcome is not known, its value names the counter
+	tokenUnknown = "u/"         // Task: + intent; its outcome is not known, its value names the counters, a line each
+	tokenNo      = "n/"         // Task: + action, version and value; the mark of the request that a person rejected
 	countUnknown = "unknown/"   // Task: + action and input; intents of unknown outcome
 	countFacts   = "facts"      // Task: how often facts were established, the same again included
 	countRuns    = "runs"       // Task: executed attempts
@@ -185,11 +186,24 @@ func (v *View) Facts() int {
 	return n
 }
 
-// unknownKey names the counter of calls of this action with this input whose outcome is unknown: two of them may have been
-// under way at once. The version of the action does not count: a new release does not make the old effect known.
-func unknownKey(name, input string) string {
+// unknownKeys names the counters of calls of this action with this input whose outcome is unknown: two of them may have
+// been under way at once. One counts by the input's text and one by its value, since what a function cannot tell apart has
+// the same effect. The version of the action does not count: a new release does not make the old effect known.
+func unknownKeys(name, input, value string) []string {
 	h := sha256.Sum256([]byte(input))
-	return countUnknown + name + "/" + hex.EncodeToString(h[:16])
+	keys := []string{countUnknown + name + "/" + hex.EncodeToString(h[:16])}
+	if value != "" {
+		keys = append(keys, countUnknown+name+"/="+value)
+	}
+	return keys
+}
+
+// noKey names the token of what a person rejected, "" where the text of the input alone tells it.
+func noKey(name, version, value string) string {
+	if value == "" {
+		return ""
+	}
+	return tokenNo + name + "/" + version + "/" + value
 }
 
 // event returns an event of this task with the fields every event has.

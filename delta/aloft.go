@@ -1,0 +1,67 @@
+package delta
+
+import (
+	"context"
+	"sync"
+	"weak"
+)
+
+// aloft is what this engine has under way of one task, whichever of its handles made the calls: an agent that was built
+// anew gives its tasks new handles, and cancelling through any of them reaches every call.
+type aloft struct {
+	mu      sync.Mutex
+	flights map[*flight]context.CancelCauseFunc
+	halted  error // why nothing starts any more, once it was cancelled here
+}
+
+// aloft returns what is under way of a task as long as anybody holds a handle of it; the caller holds the engine's lock.
+func (e *Engine) aloftOf(id string) *aloft {
+	if a := e.aloft[id].Value(); a != nil {
+		return a
+	}
+	a := &aloft{flights: map[*flight]context.CancelCauseFunc{}}
+	e.aloft[id] = weak.Make(a)
+	return a
+}
+
+// board registers a flight; it fails where the task was cancelled already.
+func (a *aloft) board(f *flight) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.halted != nil {
+		return a.halted
+	}
+	a.flights[f] = f.cancel
+	return nil
+}
+
+func (a *aloft) land(f *flight) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.flights, f)
+}
+
+// halt keeps anything more from starting; it reports whether it is the first to. resume takes that back.
+func (a *aloft) halt(why error) (first bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if first = a.halted == nil; first {
+		a.halted = why
+	}
+	return first
+}
+
+func (a *aloft) resume() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.halted = nil
+}
+
+// interrupt stops the calls under way.
+func (a *aloft) interrupt(why error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, cancel := range a.flights {
+		cancel(why)
+	}
+}

@@ -1,0 +1,54 @@
+package delta
+
+import (
+	"context"
+	"slices"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+)
+
+// policed is the configured policy under a deadline: it is user code, and what does not answer in time cannot decide.
+type policed struct {
+	policy.Policy
+	e   *Engine
+	ctx context.Context
+}
+
+// Decide asks the policy, in a goroutine that may be left behind.
+func (p policed) Decide(q policy.Request) (policy.Decision, error) {
+	return contain(p.ctx, &p.e.policies, asideLimit, 0, func(context.Context) (policy.Decision, error) { return p.Policy.Decide(q) })
+}
+
+// judged lets f judge by what is known now. Grants alone are asked under the agent's lock. A policy of the user's may take
+// its time, and may ask the engine in turn: it is asked without the lock, about a copy, and has one deadline for all of f.
+// An error of ctx, or of the engine that stops, is returned whatever f found: the policy may have been cut short.
+func (t *Task) judged(ctx context.Context, own *sight, f func(*engine.Rules, *engine.View) error) error {
+	e := t.engine
+	t.state.mu.Lock()
+	s := t.snapshot(own)
+	v, err := t.look(s)
+	if err != nil || e.cfg.Policy == nil {
+		defer t.state.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		return f(&e.rules, v)
+	}
+	known := *s
+	known.Task, known.Agent, known.Pending = s.Task.Clone(), s.Agent.Clone(), slices.Clone(s.Pending)
+	apart := *v
+	apart.Snap = &known
+	t.state.mu.Unlock()
+
+	ctx, done := e.within(ctx)
+	defer done()
+	limited, cancel := context.WithTimeoutCause(ctx, asideLimit, errTooLong)
+	defer cancel()
+	rules := e.rules
+	rules.Policy = policed{e.cfg.Policy, e, limited}
+	if err := f(&rules, &apart); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
