@@ -19,10 +19,22 @@ func (e *Engine) aloftOf(id string) *aloft {
 	if a := e.aloft[id].Value(); a != nil {
 		return a
 	}
-	a := &aloft{flights: map[*flight]context.CancelCauseFunc{}}
+	a := newAloft()
 	e.aloft[id] = weak.Make(a)
 	return a
 }
+
+// lastAloft is aloftOf for a handle of a task that ended: nothing has to find what it holds again.
+func (e *Engine) lastAloft(id string) *aloft {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.aloft[id].Value(); a != nil {
+		return a
+	}
+	return newAloft()
+}
+
+func newAloft() *aloft { return &aloft{flights: map[*flight]context.CancelCauseFunc{}} }
 
 // board registers a flight; it fails where the task was cancelled already.
 func (a *aloft) board(f *flight) error {

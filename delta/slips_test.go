@@ -82,3 +82,18 @@ func TestCallIDsOfTypedCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ended)
 }
+
+// A handle of a task that ended works as any other: whatever is asked of it, it answers.
+func TestHandlesOfEndedTasksAnswer(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.task.Cancel(t.Context(), "enough"))
+	ended, err := w.engine.Open(t.Context(), w.task.ID())
+	require.NoError(t, err)
+	require.NoError(t, ended.Cancel(t.Context(), "again"))
+	require.Error(t, ended.Done(t.Context(), "done"))
+	require.Equal(t, action.Cancelled, ended.Do(t.Context(), call("act", "a")).MustGet().Code)
+	require.Equal(t, action.Cancelled, ended.DoWait(t.Context(), call("act", "a")).MustGet().Code)
+	status, _, err := ended.Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "cancelled", status)
+}

@@ -263,6 +263,7 @@ func (e *Engine) Open(ctx context.Context, id string) (*Task, error) {
 		} else if v.Task.Status == engine.Running {
 			found = append(found, e.adopt(s, local))
 		} else if v.Exists() {
+			t.aloft = e.lastAloft(t.ID())
 			found = append(found, t) // it ended: nothing has to find it again
 		}
 	}
