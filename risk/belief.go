@@ -91,6 +91,24 @@ func (b Belief) Tags() []string { return slices.Clone(b.shared.tags) }
 // 0 for none.
 func (b Belief) AgentChange() (Event, int64) { return b.shared.agent.changed, int64(b.shared.agent.at) }
 
+// Changing returns the actions whose own outcomes speak for a change of that kind, sorted: those of which one was found in
+// their last recent executions, and those whose last outcomes count towards one. Of an agent's change it tells whether it
+// is that of more than one action.
+func (b Belief) Changing(event Event, recent int64) []string {
+	var out []string
+	for _, name := range b.actions.names() {
+		s, _ := b.actions.get(name)
+		sum := s.own.sums.worse
+		if event == GotBetter {
+			sum = s.own.sums.better
+		}
+		if sum > 0 || s.own.changed == event && int64(s.n-s.own.at) < recent {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // Reset returns b without what is known of an action alone: an operator's decision, to be recorded. What it taught of the
 // agent and of its tags stays, and so does trust. The shared block changes too.
 func (m *Model) Reset(b Belief, name string) Belief {

@@ -70,10 +70,11 @@ func ExampleModel_Explain() {
 	// write-comment: probability of Err 0.067, 90 % within 0.000 to 0.408, after 0 executions with 0 Err
 	//   declared                  -4.94   level 2 stands for 0.047
 	//   agent                     +0.21   ± 0.56, shared
-	//   slope                     +0.19   ± 0.49, shared
+	//   level means more          +0.19   ± 0.49, shared
 	//   write                     +0.04   ± 0.19, shared
 	//   action                    +0.00   ± 2.25, its own
 	//   together                  -4.49   ± 2.50 in log-odds
+	//   uncertainty               +1.85   0.011 → 0.067: a rate that is not known well may be high
 }
 
 // A tracker follows one agent in place.

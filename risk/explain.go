@@ -15,7 +15,8 @@ type Part struct {
 	Shared bool    // other actions of the agent have this part too
 }
 
-// Why says what an estimate rests on. The means add up: Declared + Agent + Slope + Tags + Action = Estimate.Mean.
+// Why says what an estimate rests on. The means add up: Declared + Agent + Slope + Tags + Action = Estimate.Mean, and with
+// Uncertainty and Held they are the log-odds of Estimate.P.
 type Why struct {
 	Declaration Declaration
 	Estimate    Estimate
@@ -25,10 +26,12 @@ type Why struct {
 	Slope       Part // how much more or less than they say this agent's declared levels mean
 	Tags        []Part
 	Action      Part
-	Held        float64   // log-odds held back from what is published, because it moved against the last outcome
+	Uncertainty float64   // log-odds that being unsure adds: a small rate that is not known well fails more often on average than its middle value
+	Held        float64   // log-odds that what is published differs by, because the belief moved against the last outcome
 	Weights     []float64 // of the members, in the order of the configuration
 	AgentChange Event     // the last change found over all actions of the agent
 	AgentAt     int64     // at which outcome of the agent, counted from 1; 0 for none
+	Changing    []string  // the actions whose own outcomes speak for that change, as far as their records still tell; sorted
 }
 
 // Explain returns what the estimate for d rests on. The error is that of Update for the same declaration.
@@ -42,8 +45,12 @@ func (m *Model) Explain(b Belief, d Declaration) (Why, error) {
 	mix := m.read(f, sh, s, d)
 	w := Why{
 		Declaration: d, Estimate: s.estimate(mix), Prior: declared(d.Risk), Held: s.held,
+		Uncertainty: logit(mix.raw) - mix.mean,
 		Weights:     slices.Clone(f.sh.weights()),
 		AgentChange: sh.agent.changed, AgentAt: int64(sh.agent.at),
+	}
+	if w.AgentAt > 0 {
+		w.Changing = b.Changing(w.AgentChange, maxCount)
 	}
 	for i, wt := range w.Weights {
 		w.Declared += wt * f.base[i]
@@ -108,20 +115,32 @@ func (w Why) String() string {
 		if p.Shared {
 			whose = "shared"
 		}
-		fmt.Fprintf(&b, "  %-24s %+6.2f   ± %.2f, %s\n", p.Name, p.Mean, p.SD, whose)
+		fmt.Fprintf(&b, "  %-24s %+6.2f   ± %.2f, %s\n", label(p), p.Mean, p.SD, whose)
 	}
-	fmt.Fprintf(&b, "  %-24s %6.2f   ± %.2f in log-odds", "together", e.Mean, sqrt0(e.Variance))
+	fmt.Fprintf(&b, "  %-24s %6.2f   ± %.2f in log-odds\n", "together", e.Mean, sqrt0(e.Variance))
+	sure := e.Mean + w.Uncertainty
+	fmt.Fprintf(&b, "  %-24s %+6.2f   %.3f → %.3f: a rate that is not known well may be high\n", "uncertainty", w.Uncertainty, sigma(e.Mean), sigma(sure))
 	if w.Held != 0 {
-		fmt.Fprintf(&b, ", of which %+.2f is held back", -w.Held)
+		fmt.Fprintf(&b, "  %-24s %+6.2f   %.3f → %.3f: no move against the last outcome\n", "held back", w.Held, sigma(sure), e.P)
 	}
-	b.WriteByte('\n')
 	if e.ChangedAt > 0 {
 		fmt.Fprintf(&b, "  changed for the %s at execution %d\n", e.LastChange, e.ChangedAt)
 	}
-	if w.AgentAt > 0 {
+	if len(w.Changing) > 1 { // of one action alone its own line tells
 		fmt.Fprintf(&b, "  the agent changed for the %s at outcome %d\n", w.AgentChange, w.AgentAt)
 	}
 	return b.String()
+}
+
+// label names a part for a person.
+func label(p Part) string {
+	switch {
+	case p.Name != "slope":
+		return p.Name
+	case p.Mean < 0:
+		return "level means less"
+	}
+	return "level means more"
 }
 
 // sqrt0 is the square root of what only rounding makes negative.

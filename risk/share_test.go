@@ -3,6 +3,7 @@ package risk
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -71,12 +72,46 @@ func TestExplainAddsUp(t *testing.T) {
 				require.True(t, p.SD >= 0 && !math.IsNaN(p.SD))
 			}
 			require.InDelta(t, why.Estimate.Mean, sum, 1e-9)
+			require.InDelta(t, logit(why.Estimate.P), sum+why.Uncertainty+why.Held, 1e-9)
 			require.Equal(t, m.Risk(b, d), why.Estimate)
 			require.Len(t, why.Tags, len(d.Tags))
 		}
 	})
 	_, err := m.Explain(m.Prior(), Declaration{Name: "a", Risk: 7})
 	require.ErrorContains(t, err, "declared risk is 7")
+}
+
+// That an agent got worse is told of several actions; where one alone fails, of that one.
+func TestWhoChanged(t *testing.T) {
+	m := standard(t)
+	for name, failing := range map[string][]string{"one fails": {"a"}, "two fail": {"a", "b"}} {
+		b := m.Prior()
+		see := func(action string, err bool) {
+			var e error
+			b, _, e = m.Update(b, Declaration{Name: action, Risk: 2}, Observation{Err: err})
+			require.NoError(t, e)
+		}
+		for range 30 {
+			for _, a := range []string{"a", "b", "c"} {
+				see(a, false)
+			}
+		}
+		require.Empty(t, b.Changing(GotWorse, 10), name)
+		for range 6 {
+			for _, a := range failing {
+				see(a, true)
+			}
+			see("c", false)
+		}
+		event, at := b.AgentChange()
+		require.Equal(t, GotWorse, event, name)
+		require.Greater(t, at, int64(90), name)
+		require.Equal(t, failing, b.Changing(event, 10), name)
+		why, err := m.Explain(b, Declaration{Name: "c", Risk: 2})
+		require.NoError(t, err)
+		require.Equal(t, failing, why.Changing, name)
+		require.Equal(t, len(failing) > 1, strings.Contains(why.String(), "the agent changed for the worse"), name)
+	}
 }
 
 // A tracker, the immutable update and a belief decoded half-way go on with the same bytes.

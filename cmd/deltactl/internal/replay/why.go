@@ -10,7 +10,7 @@ import (
 )
 
 // Why says what the risk of one action rests on at the end. Log-odds of the parts and of the declaration add up to
-// LogOdds.
+// LogOdds; with Uncertainty and Held they are those of P.
 type Why struct {
 	Agent          string  `json:"agent"`
 	Action         string  `json:"action"`
@@ -23,6 +23,8 @@ type Why struct {
 	Declared       float64 `json:"declared"` // log-odds to start from
 	Parts          []Part  `json:"parts"`
 	LogOdds        float64 `json:"log_odds"`
+	Uncertainty    float64 `json:"uncertainty"`      // log-odds that not being sure adds
+	Held           float64 `json:"held,omitempty"`   // log-odds held back, so that an estimate does not move against the last outcome
 	Change         string  `json:"change,omitempty"` // the last change found in the action: worse, better
 	ChangedAt      int64   `json:"changed_at,omitempty"`
 	AgentChange    string  `json:"agent_change,omitempty"`
@@ -66,7 +68,7 @@ func (r *replay) why(ctx context.Context) (*Why, error) {
 	e := w.Estimate
 	out := &Why{
 		Agent: a.name, Action: tool, P: e.P, Lo: e.Lo, Hi: e.Hi, Runs: e.N, Err: e.Errs, Prior: w.Prior, Declared: w.Declared,
-		LogOdds: e.Mean, Change: string(e.LastChange), ChangedAt: e.ChangedAt, AgentChange: string(w.AgentChange), AgentChangedAt: w.AgentAt,
+		LogOdds: e.Mean, Uncertainty: w.Uncertainty, Held: w.Held, Change: string(e.LastChange), ChangedAt: e.ChangedAt, AgentChange: string(w.AgentChange), AgentChangedAt: w.AgentAt,
 		text: w.String(),
 	}
 	for _, p := range w.Parts() {
