@@ -94,12 +94,13 @@ func bits(p float64, err bool) float64 {
 // Trust is how far an agent may be trusted: the same scale for all agents.
 type Trust struct {
 	Score        float64 // the lower bound
-	Lower, Upper float64 // central 90 % of the rate of success
+	Lower, Upper float64 // both ends of the 5 to 95 % band of the filter, in which every Err counts several times
 	Ok, Err      int64   // executions
 }
 
-// Trust returns the trust of an agent: the lower 95 % bound of its rate of success, so that it must be earned by evidence.
-// With no evidence it is 0.385.
+// Trust returns the trust of an agent: a deliberately pessimistic bound of its rate of success, so that it must be earned by
+// evidence. It is no estimate of that rate: the band lies below it, because an Err counts several times
+// ([TrustConfig].ErrCount). Upper is the other end of the same band. With no evidence trust is 0.385.
 func (m *Model) Trust(b Belief) Trust {
 	s := b.shared
 	if s.empty() {

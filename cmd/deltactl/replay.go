@@ -39,16 +39,22 @@ Columns:
              failure with 90 %
   gated      calls whose effective risk, the larger of declared and estimated at
              that moment, had reached --threshold
-  trust      lower 95 % bound of an agent's rate of success, failures weighted;
-             lower and upper hold that rate with 90 %
+  trust      a deliberately pessimistic bound of an agent's rate of success: every
+             failure counts twice. lower is the same number, upper the other end
+             of the same band; neither is an estimate of the rate
 
 With --why AGENT/ACTION it prints instead what the risk of that action rests on: the
 declared level, what is known of the agent, of its declarations and of the action
-itself, in log-odds that add up, and the last changes found.
+itself, in log-odds that add up, what not being sure adds, and the last changes
+found.
 
 JSON: {"rows", "agents": [{"name", "trust", "lower", "upper", "ok", "err"}],
 "actions": [{"agent", "name", "runs", "ok", "err", "declared", "level", "p", "lo",
-"hi", "gated"}], "why": with --why}, sorted by agent, then name.`
+"hi", "gated"}], "why": with --why}, sorted by agent, then name. Why is {"agent", "action",
+"p", "lo", "hi", "runs", "err", "prior", "declared", "parts": [{"name", "mean", "sd",
+"shared"}], "log_odds", "uncertainty", "held", "change", "changed_at", "agent_change",
+"agent_changed_at"}: declared and the parts add up to log_odds; with uncertainty and
+held these are the log-odds of p.`
 
 func newReplay() *cobra.Command {
 	var cfg replay.Config

@@ -16,9 +16,9 @@ type Report struct {
 // Agent is the trust in one agent at the end.
 type Agent struct {
 	Name  string  `json:"name"`
-	Trust float64 `json:"trust"` // 0 to 1: the lower 95 % bound of its rate of Ok, failures weighted
-	Lower float64 `json:"lower"` // of the central 90 %
-	Upper float64 `json:"upper"`
+	Trust float64 `json:"trust"` // 0 to 1: a deliberately pessimistic bound of its rate of Ok, failures counted twice
+	Lower float64 `json:"lower"` // the same bound
+	Upper float64 `json:"upper"` // the other end of the same band
 	OK    int64   `json:"ok"`
 	Err   int64   `json:"err"`
 }
