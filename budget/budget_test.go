@@ -286,7 +286,7 @@ func TestGuidance(t *testing.T) {
 	assert.Equal(t, []string{
 		"Budget: 10 tokens left of 100 tokens.",
 		"Budget: no calls left.",
-		"Most of the budget is spent and little is achieved: stop and ask for help, or finish with what there is.",
+		"Much effort for little progress: stop and ask for help, or finish with what there is.",
 		"The same call was made 3 times and nothing new came of it: do something else.",
 	}, lines)
 	assert.Empty(t, budget.Guidance(budget.Account{}, budget.Progress{}, 2))

@@ -81,9 +81,9 @@ func Guidance(acc Account, p Progress, repeats int) []string {
 	}
 	switch _, advice := Friction(p); advice {
 	case Guide:
-		lines = append(lines, "Much of the budget is spent for little progress: choose a more direct way, or finish with what there is.")
+		lines = append(lines, "More effort than progress: choose a more direct way, or finish with what there is.")
 	case Escalate:
-		lines = append(lines, "Most of the budget is spent and little is achieved: stop and ask for help, or finish with what there is.")
+		lines = append(lines, "Much effort for little progress: stop and ask for help, or finish with what there is.")
 	}
 	if repeats >= LoopAt {
 		lines = append(lines, fmt.Sprintf("The same call was made %d times and nothing new came of it: do something else.", repeats))
