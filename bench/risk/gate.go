@@ -14,14 +14,17 @@ type Prices struct {
 	Err float64 // one Err that nobody was asked about
 }
 
+// maxPrice keeps what a recording costs a finite number.
+const maxPrice = 1e12
+
 // Check reports a price out of range.
 func (p Prices) Check() error {
 	for _, x := range []struct {
 		name string
 		v    float64
 	}{{"ask", p.Ask}, {"err", p.Err}} {
-		if !(x.v >= 0) || math.IsInf(x.v, 0) {
-			return fmt.Errorf("the cost of an %s is %v, want 0 or more", x.name, x.v)
+		if !(x.v >= 0 && x.v <= maxPrice) {
+			return fmt.Errorf("the cost of an %s is %v, want 0 or more, at most %g", x.name, x.v, maxPrice)
 		}
 	}
 	return nil

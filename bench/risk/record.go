@@ -9,6 +9,7 @@ import (
 // Call is one recorded execution.
 type Call struct {
 	Agent, Tool string
+	Run         string // the task that it was part of, "" where unknown; runs are what a spread is told of
 	Err         bool
 }
 
@@ -19,7 +20,7 @@ func Record(calls []Call, declared int) (Stream, error) {
 		return Stream{}, fmt.Errorf("declared risk is %d, want 1 to 5", declared)
 	}
 	var s Stream
-	ids, tools := map[Call]int{}, map[string]int{}
+	ids, tools, runs := map[Call]int{}, map[string]int{}, map[Call]int{}
 	for _, c := range calls {
 		key := Call{Agent: c.Agent, Tool: c.Tool}
 		id, ok := ids[key]
@@ -34,7 +35,13 @@ func Record(calls []Call, declared int) (Stream, error) {
 			// Recorded names may be anything; the number of the tool is a name that every estimator takes.
 			s.Actions = append(s.Actions, Action{ID: id, Agent: c.Agent, Name: fmt.Sprintf("tool-%d", n), Declared: declared})
 		}
-		s.Steps = append(s.Steps, Step{Action: id, P: math.NaN(), Err: c.Err})
+		of := Call{Agent: c.Agent, Run: c.Run}
+		run, ok := runs[of]
+		if !ok {
+			run = len(runs)
+			runs[of] = run
+		}
+		s.Steps = append(s.Steps, Step{Action: id, P: math.NaN(), Err: c.Err, Run: run})
 	}
 	s.count()
 	return s, nil
@@ -77,14 +84,18 @@ type Recorded struct {
 // RecordedScore is how one did.
 type RecordedScore struct {
 	Name    string  `json:"name"`
-	LogLoss float64 `json:"logloss"` // mean, nats per call
+	LogLoss float64 `json:"logloss"`    // mean, nats per call
+	SE      float64 `json:"logloss_se"` // its standard error over the runs, 0 of a single run
+	Above   float64 `json:"above"`      // LogLoss above that of the first estimator
+	AboveSE float64 `json:"above_se"`
 	Brier   float64 `json:"brier"`
 	ECE     float64 `json:"ece"`
 	NIS     float64 `json:"nis"`
 	Cost    float64 `json:"cost"` // per thousand calls of gating at p̂ > 1/11, where a needless gate costs 1 and a failure let through 10
 	Bins    []Bin   `json:"bins"`
 
-	sums bins
+	sums   bins
+	losses []float64 // log loss by run, summed
 }
 
 // Prequential takes every estimator along a recorded stream. progress is told the share that is done; it may be nil.
@@ -106,7 +117,7 @@ func Prequential(ctx context.Context, data string, s Stream, list []Kind, progre
 			}
 			a := s.Actions[x.Action]
 			q, _, _ := e.Predict(a)
-			score.add(q, x.Err)
+			score.add(q, x)
 			e.Observe(a, x.Err)
 			if done++; progress != nil {
 				progress(done, total)
@@ -115,15 +126,20 @@ func Prequential(ctx context.Context, data string, s Stream, list []Kind, progre
 		score.finish(float64(len(s.Steps)))
 		out.Scores = append(out.Scores, score)
 	}
+	out.spread(s)
 	return out, nil
 }
 
-func (r *RecordedScore) add(q float64, err bool) {
-	y := 0.
+func (r *RecordedScore) add(q float64, x Step) {
+	y, err := 0., x.Err
 	if err {
 		y = 1
 	}
 	r.LogLoss += loss(y, q)
+	for len(r.losses) <= x.Run {
+		r.losses = append(r.losses, 0)
+	}
+	r.losses[x.Run] += loss(y, q)
 	r.Brier += (q - y) * (q - y)
 	r.NIS += (q - y) * (q - y) / math.Max(q*(1-q), 1e-9)
 	switch {
@@ -168,6 +184,9 @@ func Pool(parts []Recorded) Recorded {
 			s.Brier += w * o.Brier
 			s.NIS += w * o.NIS
 			s.Cost += w * o.Cost
+			s.SE = math.Hypot(s.SE, w*o.SE) // recordings are independent
+			s.Above += w * o.Above
+			s.AboveSE = math.Hypot(s.AboveSE, w*o.AboveSE)
 			s.sums.merge(&o.sums)
 		}
 		s.ECE, s.Bins = s.sums.ece(), s.sums.filled()

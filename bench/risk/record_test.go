@@ -2,6 +2,7 @@ package riskbench
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -12,7 +13,9 @@ import (
 
 func calls(n int) (out []Call) {
 	for i := range n {
-		out = append(out, Call{"a", "look up/it", i%10 == 9}, Call{"a|b", "look up/it", false}, Call{"a", "charge", i%2 == 0})
+		out = append(out,
+			Call{Agent: "a", Tool: "look up/it", Err: i%10 == 9}, Call{Agent: "a|b", Tool: "look up/it"},
+			Call{Agent: "a", Tool: "charge", Err: i%2 == 0})
 	}
 	return out
 }
@@ -33,7 +36,7 @@ func TestRecord(t *testing.T) {
 }
 
 func TestPrequentialByHand(t *testing.T) {
-	s, err := Record([]Call{{"a", "x", true}, {"a", "x", false}}, 5)
+	s, err := Record([]Call{{Agent: "a", Tool: "x", Err: true}, {Agent: "a", Tool: "x"}}, 5)
 	require.NoError(t, err)
 	r, err := Prequential(t.Context(), "two", s, kinds[1:2], nil)
 	require.NoError(t, err)
@@ -66,7 +69,39 @@ func TestPool(t *testing.T) {
 	assert.InDelta(t, .25*parts[0].Scores[0].LogLoss+.75*parts[1].Scores[0].LogLoss, all.Scores[0].LogLoss, 1e-12)
 	header, rows := all.Table()
 	assert.Len(t, header, 4+len(cheap()))
-	assert.Len(t, rows, 3*5)
+	assert.Len(t, rows, 3*8)
+}
+
+// The spread of a mean over runs of equal length is that of the means of the runs; calls of one run do not tell it.
+func TestSpreadOverRuns(t *testing.T) {
+	var list []Call
+	for run := range 40 {
+		for range 5 {
+			list = append(list, Call{Agent: "a", Tool: "x", Run: fmt.Sprint(run), Err: run%4 == 0})
+		}
+	}
+	s, err := Record(list, 2)
+	require.NoError(t, err)
+	r, err := Prequential(t.Context(), "runs", s, kinds[1:3], nil)
+	require.NoError(t, err)
+	assert.Zero(t, r.Scores[0].Above)
+	assert.InDelta(t, r.Scores[1].LogLoss-r.Scores[0].LogLoss, r.Scores[1].Above, 1e-12)
+	p := sigma(-3) // declared: a run of Errs costs -ln p per call, any other -ln(1-p)
+	want := math.Sqrt(.25*.75/40) * (math.Log(1-p) - math.Log(p))
+	assert.InEpsilon(t, want, r.Scores[0].SE, .1)
+	assert.Positive(t, r.Scores[1].AboveSE)
+	again, err := Prequential(t.Context(), "runs", s, kinds[1:3], nil)
+	require.NoError(t, err)
+	assert.Equal(t, r, again, "drawn from a seed")
+
+	for i := range list {
+		list[i].Run = ""
+	}
+	s, err = Record(list, 2)
+	require.NoError(t, err)
+	r, err = Prequential(t.Context(), "one run", s, kinds[1:3], nil)
+	require.NoError(t, err)
+	assert.Zero(t, r.Scores[0].SE, "one run has no spread")
 }
 
 func TestAnEmptyRecordingHasNoLoss(t *testing.T) {

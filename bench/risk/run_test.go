@@ -91,7 +91,7 @@ func TestMetricsByHand(t *testing.T) {
 
 // A target missed by less than two standard errors is close, not missed; with few seeds nobody can tell.
 func TestVerdicts(t *testing.T) {
-	r := &Report{Scenarios: []Result{{Scenario: "slow", Scores: []Score{{
+	r := &Report{Seeds: 2 * blocks, Scenarios: []Result{{Scenario: "slow", Scores: []Score{{
 		Name: Delta, Gap: .016, ECE: .009, Cover: .7, SE: map[string]float64{"gap": .001, "ece": .0001},
 	}}}}}
 	got := judge(r)

@@ -2,6 +2,8 @@ package riskbench
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 )
 
@@ -27,7 +29,7 @@ func (r *Report) Table() (header []string, rows [][]string) {
 		}
 	}
 	if len(r.Mean) > 0 {
-		rows = append(rows, r.meanRow(others))
+		rows = append(rows, r.meanRow(others), r.medianRow(others))
 	}
 	for _, x := range r.Costs {
 		row := r.row(x.Scenario)
@@ -95,7 +97,24 @@ func (r *Report) meanRow(others []string) []string {
 	return row
 }
 
-// row is a scenario's verdicts: gap, calibration error and coverage in columns of their own, the others in one.
+// medianRow holds the medians of the gaps over the eleven, where no single scenario weighs more than another.
+func (r *Report) medianRow(others []string) []string {
+	row := []string{"median of the eleven", "-", "-", "-", "", "-"}
+	at := map[string]string{}
+	for _, m := range r.Mean {
+		at[m.Name] = percent(m.Median, true)
+	}
+	if x, ok := at[Delta]; ok {
+		row[1] = x
+	}
+	for _, o := range others {
+		row = append(row, at[o])
+	}
+	return row
+}
+
+// row is a scenario's verdicts: gap, calibration error and coverage in columns of their own, the others in one. Of too few
+// seeds to tell their spread nothing is judged.
 func (r *Report) row(scenario string, also ...string) []string {
 	row := []string{scenario, "-", "-", "-", "", "pass"}
 	var rest []string
@@ -124,20 +143,51 @@ func (r *Report) row(scenario string, also ...string) []string {
 		}
 	}
 	row[4] = strings.Join(rest, ", ")
+	if r.Seeds < 2*blocks {
+		row[5] = "?"
+	}
 	return row
 }
 
 var shortNames = strings.NewReplacer("delay median", "delay", "delay p90", "p90", "regret median", "regret", "early regret", "regret")
 
+// scale is by what the metric is multiplied to be shown, and with how many decimals.
+func (v Verdict) scale() (by float64, decimals int) {
+	switch v.Metric {
+	case "gap", "ece":
+		return 100, 2
+	case "cover":
+		return 1, 3
+	case "gated":
+		return 1, 4
+	case "regret", "regret median", "early regret":
+		return 1, 1
+	}
+	return 1, 0
+}
+
+// measured is what was measured, with as many digits as it takes to stand to the target as the unrounded number does, and
+// its standard error with two that count.
+func (v Verdict) measured() string {
+	by, decimals := v.scale()
+	text := strconv.FormatFloat(by*v.Measured, 'f', decimals, 64)
+	for more := 1; more <= 6; more++ {
+		shown := v
+		shown.Measured, _ = strconv.ParseFloat(text, 64) // it was just formatted
+		shown.Measured /= by
+		if shown.within(1e-12) == v.Pass {
+			break
+		}
+		text = strconv.FormatFloat(by*v.Measured, 'f', decimals+more, 64)
+	}
+	if v.SE > 0 {
+		text += " ± " + strconv.FormatFloat(by*v.SE, 'f', max(0, 1-int(math.Floor(math.Log10(by*v.SE)+1e-9))), 64)
+	}
+	return text
+}
+
 // cell is what was measured and how it stands to the target.
 func (v Verdict) cell() string {
-	x := func(f float64) string {
-		text := strings.TrimSuffix(v.unit(f), " %")
-		if v.Close {
-			text += " ± " + strings.TrimSuffix(v.unit(v.SE), " %")
-		}
-		return text
-	}
 	short := func(f float64) string {
 		if v.Metric == "gap" || v.Metric == "ece" {
 			return fmt.Sprintf("%.3g", 100*f)
@@ -146,17 +196,17 @@ func (v Verdict) cell() string {
 	}
 	switch {
 	case v.Lo > 0 && v.Hi >= 1 && v.Pass:
-		return x(v.Measured) + " ≥ " + short(v.Lo)
+		return v.measured() + " ≥ " + short(v.Lo)
 	case v.Lo > 0 && v.Hi >= 1:
-		return x(v.Measured) + " < " + short(v.Lo)
+		return v.measured() + " < " + short(v.Lo)
 	case v.Lo > 0 && v.Pass:
-		return fmt.Sprintf("%s in %s–%s", x(v.Measured), short(v.Lo), short(v.Hi))
+		return fmt.Sprintf("%s in %s–%s", v.measured(), short(v.Lo), short(v.Hi))
 	case v.Lo > 0:
-		return fmt.Sprintf("%s not in %s–%s", x(v.Measured), short(v.Lo), short(v.Hi))
+		return fmt.Sprintf("%s not in %s–%s", v.measured(), short(v.Lo), short(v.Hi))
 	case v.Pass:
-		return x(v.Measured) + " ≤ " + short(v.Hi)
+		return v.measured() + " ≤ " + short(v.Hi)
 	}
-	return x(v.Measured) + " > " + short(v.Hi)
+	return v.measured() + " > " + short(v.Hi)
 }
 
 func percent(x float64, ok bool) string {
@@ -187,6 +237,9 @@ func (r Recorded) Table() (header []string, rows [][]string) {
 			format string
 		}{
 			{"log loss", func(s RecordedScore) float64 { return s.LogLoss }, "%.4f"},
+			{"± over runs", func(s RecordedScore) float64 { return s.SE }, "%.4f"},
+			{"above delta", func(s RecordedScore) float64 { return s.Above }, "%+.4f"},
+			{"± over runs", func(s RecordedScore) float64 { return s.AboveSE }, "%.4f"},
 			{"Brier", func(s RecordedScore) float64 { return s.Brier }, "%.4f"},
 			{"ECE %", func(s RecordedScore) float64 { return 100 * s.ECE }, "%.2f"},
 			{"NIS", func(s RecordedScore) float64 { return s.NIS }, "%.2f"},

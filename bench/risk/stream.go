@@ -24,6 +24,7 @@ type Step struct {
 	Action int
 	P      float64
 	Err    bool
+	Run    int // of a recording: which run, dense from 0
 }
 
 // Stream is a sequence of executions.

@@ -182,7 +182,7 @@ func recording(c *cobra.Command, declared int, paths ...string) (riskbench.Strea
 	var calls []riskbench.Call
 	for _, path := range paths {
 		err := replay.Rows(c.Context(), c.InOrStdin(), path, func(r replay.Row) error {
-			calls = append(calls, riskbench.Call{Agent: r.Agent, Tool: r.Tool, Err: !r.OK})
+			calls = append(calls, riskbench.Call{Agent: r.Agent, Run: r.Run, Tool: r.Tool, Err: !r.OK})
 			return nil
 		})
 		if err != nil {

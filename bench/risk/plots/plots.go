@@ -112,18 +112,19 @@ func Trace(dir string, s riskbench.Scenario, seed uint64) ([]string, error) {
 	p.Legend.Add("estimate", told)
 	p.Legend.Add("90 % band", area)
 	headroom(p)
-	p.X.Max = float64(len(stream.Steps))
+	p.X.Max = 1.03 * float64(len(stream.Steps)) // the last label is not cut
 	return save(p, dir, "trace-"+s.Name)
 }
 
 // Reliability draws what estimators stated against what happened, on logarithmic scales because rates of failure are small:
-// on the diagonal both agree. What is below a thousandth is drawn there.
+// on the diagonal both agree. What is below a thousandth is drawn there; a bin of fewer than [fewest] executions tells
+// nothing and is left out.
 func Reliability(dir, name string, bins []Named) ([]string, error) {
 	p := plot.New()
 	const least = 1e-3
 	p.Title.Text = "reliability: " + name
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, upTo(1)
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, upTo(1)
 	p.X.Label.Text, p.Y.Label.Text = "stated probability of Err", "rate of Err"
 	diagonal, err := line(plotter.XYs{{X: least, Y: least}, {X: 1, Y: 1}}, grey, vg.Points(.7))
 	if err != nil {
@@ -133,6 +134,9 @@ func Reliability(dir, name string, bins []Named) ([]string, error) {
 	for i, b := range bins {
 		var xys plotter.XYs
 		for _, x := range b.Bins {
+			if x.N < fewest {
+				continue
+			}
 			xys = append(xys, plotter.XY{X: max(least, x.Stated), Y: max(least, x.Happened)})
 		}
 		if len(xys) == 0 {
@@ -147,9 +151,25 @@ func Reliability(dir, name string, bins []Named) ([]string, error) {
 		p.Add(l, dots)
 		p.Legend.Add(b.Name, l, dots)
 	}
-	p.Legend.Top, p.Legend.Left = true, true
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = least, 1, least, 1
+	p.Legend.Top = true
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = least, 8, least, 1.1 // room for the legend on the right
 	return save(p, dir, "reliability-"+name)
+}
+
+// fewest is how many executions a bin must hold to be drawn.
+const fewest = 20
+
+// upTo marks a logarithmic axis, but not beyond its most.
+type upTo float64
+
+// Ticks implements [plot.Ticker].
+func (u upTo) Ticks(lo, hi float64) (out []plot.Tick) {
+	for _, t := range (plot.LogTicks{Prec: -1}).Ticks(lo, hi) {
+		if t.Value <= float64(u)*(1+1e-9) {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // Named is an estimator's bins.
@@ -176,7 +196,7 @@ func width(name string) vg.Length {
 func Gaps(dir string, r *riskbench.Report) ([]string, error) {
 	p := plot.New()
 	p.Title.Text = "log loss above that of the exact filter"
-	p.Y.Label.Text = "gap, %"
+	p.Y.Label.Text = "gap, % (at the bottom: 0.1 or less, or better than exact)"
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	var names []string
 	var dots, means plotter.XYs
@@ -263,7 +283,7 @@ func Gate(dir string, g riskbench.GateReport) ([]string, error) {
 		p.Legend.Add(fmt.Sprintf("cheapest: %.2f", g.Cheapest.Threshold), at)
 	}
 	headroom(p)
-	p.X.Min, p.X.Max = 1, 5
+	p.X.Min, p.X.Max = 1, 5.1
 	return save(p, dir, "gate")
 }
 

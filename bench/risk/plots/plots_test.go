@@ -43,6 +43,15 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// Marks stand only where something can be, whatever room the legend takes beyond.
+func TestTicksEndWhereValuesDo(t *testing.T) {
+	ticks := upTo(1).Ticks(1e-3, 8)
+	require.NotEmpty(t, ticks)
+	for _, x := range ticks {
+		assert.LessOrEqual(t, x.Value, 1.000001)
+	}
+}
+
 func TestAFolderThatCannotBeMade(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
