@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,18 +38,31 @@ failure is known at every step, and prints one line per scenario:
   also       executions from a jump to the first p̂ of 0.2, at that gate and at
              matched false alarms; false gates; regret per 1000 of gating at 1/11
   verdict    pass; close where targets are missed by less than two standard errors
-             over the seeds (±); MISS where one is missed by more. A target stands
-             beside what was measured
+             over the seeds (±); MISS where one is missed by more; ? below twenty
+             seeds, which are too few to tell. A target stands beside what was
+             measured
 
-Then come the gaps of the baselines. The same seeds give the same digits.
+Then come the gaps of the baselines. The same seeds give the same digits. Seeds are
+counted from 80: on those below the product's constants were compared.
 
 With --data it goes through recorded calls (the rows of "deltactl replay"), predicts
-each before its outcome is told, and prints the mean log loss, the Brier score, the
-calibration error, the mean squared standardised innovation, and the cost per 1000
-calls of gating at 1/11. Further arguments are further files; each is judged apart.
+each before its outcome is told, and prints the mean log loss, how far it lies above
+that of delta, and the standard errors of both (bootstrap over runs, from a fixed
+seed); the Brier score, the calibration error, the mean squared standardised
+innovation, and the cost per 1000 calls of gating at 1/11. Further arguments are
+further files; each is judged apart.
 
-JSON of --data: {"data", "rows", "errs", "estimators": [{"name", "logloss", "brier",
-"ece", "nis", "cost", "bins"}], "files": where there are several, one such object
+JSON without --data: {"seeds", "scenarios": [{"scenario", "steps", "oracle": score,
+"estimators": [score]}], "families": the same without oracle, "costs": [{"scenario",
+"estimators": [{"name", "gap", "cover", "cover_p5", "se"}]}], "mean": [{"name", "gap",
+"gap_median", "brier", "ece", "cover", "nis", "regret", "se"}], "targets":
+[{"scenario", "metric", "measured", "lo", "hi", "se", "pass", "close"}]}. A score is
+{"name", "logloss", "gap", "brier", "ece", "cover", "nis", "gated", "regret",
+"regret_median", "regret_early", "delay", "bins", "se"}; shares are fractions, not
+per cent, and "se" holds standard errors by metric.
+
+JSON of --data: {"data", "rows", "errs", "estimators": [{"name", "logloss",
+"logloss_se", "above", "above_se", "brier", "ece", "nis", "cost", "bins"}], "files": where there are several, one such object
 each}. Estimators are delta (the product's), declared, reference, ewma, window, beta,
 linear and ekf.`
 
@@ -71,13 +85,8 @@ func newBenchRisk() *cobra.Command {
   deltactl bench risk --scenario step,sleeper --seeds 50 --plots out
   deltactl bench risk --data examples/recorded/sample.jsonl --json`,
 		RunE: func(c *cobra.Command, args []string) error {
-			for _, pair := range [][2]string{{"json", "markdown"}, {"data", "scenario"}, {"data", "seeds"}} {
-				if c.Flags().Changed(pair[0]) && c.Flags().Changed(pair[1]) {
-					return usageError{fmt.Errorf("--%s and --%s exclude each other", pair[0], pair[1])}
-				}
-			}
-			if len(args) > 0 && len(b.data) == 0 {
-				return usageError{fmt.Errorf("%q is an argument without --data", args[0])}
+			if err := b.check(c, args); err != nil {
+				return usageError{err}
 			}
 			b.data = append(b.data, args...)
 			if len(b.data) > 0 {
@@ -96,6 +105,52 @@ func newBenchRisk() *cobra.Command {
 	f.BoolVar(&b.json, "json", false, "print JSON")
 	f.BoolVar(&b.markdown, "markdown", false, "print a table in Markdown")
 	return c
+}
+
+// check reports flags and arguments that would be ignored.
+func (b *benchRisk) check(c *cobra.Command, args []string) error {
+	given := c.Flags().Changed
+	for _, pair := range [][2]string{{"json", "markdown"}, {"data", "scenario"}, {"data", "seeds"}} {
+		if given(pair[0]) && given(pair[1]) {
+			return fmt.Errorf("--%s and --%s exclude each other", pair[0], pair[1])
+		}
+	}
+	if given("scenario") && (len(b.cfg.Scenarios) == 0 || slices.Contains(b.cfg.Scenarios, "")) {
+		return fmt.Errorf("--scenario has an empty name: name some of %s, or leave it out for all", strings.Join(riskbench.Names(), ", "))
+	}
+	if given("data") {
+		return checkPaths(b.data, args)
+	}
+	for _, name := range []string{"declared", "share-tools"} {
+		if given(name) {
+			return fmt.Errorf("--%s is of recorded calls: give --data FILE too", name)
+		}
+	}
+	if len(args) > 0 {
+		return fmt.Errorf("%q is an argument without --data: write --data %s to judge on that recording", args[0], args[0])
+	}
+	return nil
+}
+
+// checkPaths reports recordings that cannot be meant: none, or standard input twice.
+func checkPaths(data, args []string) error {
+	all := slices.Concat(data, args)
+	stdin := 0
+	for _, path := range all {
+		if path == "" {
+			return errors.New("the name of a recording is empty: give --data FILE, or - for standard input")
+		}
+		if path == "-" {
+			stdin++
+		}
+	}
+	switch {
+	case len(data) == 0:
+		return errors.New("no recorded calls: give --data FILE")
+	case stdin > 1:
+		return errors.New("- stands for standard input and can be given once")
+	}
+	return nil
 }
 
 func (b *benchRisk) run(c *cobra.Command) error {
@@ -189,6 +244,9 @@ func recording(c *cobra.Command, declared int, paths ...string) (riskbench.Strea
 			return riskbench.Stream{}, err
 		}
 	}
+	if len(calls) == 0 {
+		return riskbench.Stream{}, fmt.Errorf("no recorded calls in %s: want one JSON object a line, see 'deltactl replay --help'", strings.Join(paths, ", "))
+	}
 	return riskbench.Record(calls, declared)
 }
 
@@ -197,11 +255,20 @@ predicts every recorded call before its outcome is told and counts, for every
 threshold on the effective risk (the larger of declared and estimated), how many
 calls a person would have been asked about and how many failures nobody would have
 been asked about. The cost of a threshold is the former times --ask-cost and the
-latter times --err-cost. It assumes that whoever is asked about a call that will fail
-stops it.
+latter times --err-cost: a call that a person is asked about costs the one whatever
+becomes of it, a failure that nobody was asked about the other, and anything else
+nothing. It assumes that whoever is asked about a call that will fail stops it.
+
+Two things to know. The effective risk never falls below what was declared, so that a
+threshold at --declared or below asks about every call; declare lower to see what the
+estimates alone would do. And the cheapest is found on the calls it is then judged on:
+expect a little more elsewhere, and take those that cost within 5 % of it, marked
+"near", as no worse.
 
 Columns: threshold, p (the probability of failure that it stands for), asked, of_calls,
-caught, let_through, of_errs, cost, and a mark at the cheapest. "none" asks nobody.
+caught, let_through, of_errs, cost, and a mark at the cheapest, of equal ones that
+which asks least ("tie" marks the others). "none" asks nobody. Every fifth threshold
+is printed; JSON has all.
 
 JSON: {"data", "rows", "errs", "ask_cost", "err_cost", "cheapest": point, "points":
 [{"threshold", "never", "p", "asked", "caught", "let_through", "cost"}]}; the points
@@ -224,8 +291,8 @@ func newBenchGate() *cobra.Command {
 		Example: `  deltactl bench gate --data examples/recorded/sample.jsonl
   deltactl bench gate --data runs.jsonl.gz --ask-cost 0.5 --err-cost 40 --plots out`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(b.data) == 0 {
-				return usageError{errors.New("no recorded calls: give --data FILE")}
+			if err := checkPaths(b.data, args); err != nil {
+				return usageError{err}
 			}
 			b.data = append(b.data, args...)
 			return b.run(c)
@@ -256,6 +323,9 @@ func (b *benchGate) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if g.Errs == 0 {
+		fmt.Fprintln(c.ErrOrStderr(), "deltactl: no recorded call failed, so that not asking is cheapest whatever a failure costs: this says nothing of failures to come")
+	}
 	if b.plots != "" {
 		if _, err := plots.Gate(b.plots, g); err != nil {
 			return err
@@ -266,6 +336,9 @@ func (b *benchGate) run(c *cobra.Command) error {
 	}
 	return printGate(c.OutOrStdout(), g)
 }
+
+// near is up to how many times the cheapest cost a threshold is marked as near.
+const near = 1.05
 
 // printGate prints every fifth threshold and the cheapest.
 func printGate(w io.Writer, g riskbench.GateReport) error {
@@ -279,8 +352,13 @@ func printGate(w io.Writer, g riskbench.GateReport) error {
 		if x.Never {
 			name, p = "none", "-"
 		}
-		if best {
+		switch {
+		case best:
 			mark = "cheapest"
+		case x.Cost <= g.Cheapest.Cost:
+			mark = "tie"
+		case x.Cost <= near*g.Cheapest.Cost:
+			mark = "near"
 		}
 		t.Row(name, p, x.Asked, share(x.Asked, g.Rows), x.Caught, x.Missed, share(x.Missed, g.Errs), fmt.Sprintf("%g", x.Cost), mark)
 	}

@@ -15,5 +15,7 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return execute(ctx, newRoot(), os.Args[1:], os.Stderr)
+	root := newRoot()
+	root.SetIn(&interruptible{ctx: ctx, in: os.Stdin})
+	return execute(ctx, root, os.Args[1:], os.Stderr)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -70,6 +71,12 @@ func newReplay() *cobra.Command {
   zcat runs/*.gz | deltactl replay -`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, paths []string) error {
+			if c.Flags().Changed("why") && cfg.Why == "" {
+				return usageError{errors.New("--why is empty: give AGENT/ACTION, as the report names them")}
+			}
+			if err := checkPaths(paths, nil); err != nil {
+				return usageError{err}
+			}
 			return runReplay(c, cfg, paths, asJSON)
 		},
 	}
