@@ -31,6 +31,7 @@ func save(p *plot.Plot, dir, name string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	p.Legend.XOffs = -vg.Points(8) // away from the edge
 	var out []string
 	for _, ext := range []string{".png", ".svg"} {
 		path := filepath.Join(dir, name+ext)
