@@ -289,7 +289,7 @@ func (e *Engine) Risks(ctx context.Context, agent string) ([]ActionRisk, error) 
 	for _, name := range a.Actions() {
 		d := a.compiled.Actions[name]
 		est := e.rules.Model.Risk(v.Beliefs, d.Declaration())
-		out = append(out, ActionRisk{name, d.Risk, est, risk.Effective(d.Risk, est.Score, 0)})
+		out = append(out, ActionRisk{name, d.Risk, est, est.Effective(d.Risk, 0)})
 	}
 	return out, nil
 }

@@ -152,7 +152,10 @@ type Innovation struct {
 // An Ok never raises the published probability of its action and an Err never lowers it, although a change in the same
 // step may widen the belief and move its mean; what is not published stays in the belief.
 func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovation, error) {
-	if err := m.checkAll(b, d, o); err != nil {
+	if err := m.admit(&b.shared, d); err != nil {
+		return b, Innovation{}, err
+	}
+	if err := o.check(d); err != nil {
 		return b, Innovation{}, err
 	}
 	next, err := m.adopt(b)
@@ -165,9 +168,7 @@ func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovati
 	} else {
 		s.name = d.Name
 	}
-	if err := m.learnTags(&next.shared, d); err != nil {
-		return b, Innovation{}, err
-	}
+	m.learnTags(&next.shared, d)
 	f := m.frame()
 	in := m.observe(f, &next.shared, &s, d, o)
 	m.pool.Put(f)
@@ -175,11 +176,23 @@ func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovati
 	return next, in, nil
 }
 
-func (m *Model) checkAll(b Belief, d Declaration, o Observation) error {
+// admit reports why a declaration cannot be learned of, nor anything be said of it. Whatever reads a belief asks it as well
+// as whatever changes one: a call of which nothing can be learned must not pass as one of which nothing is known.
+func (m *Model) admit(s *shared, d Declaration) error {
 	if err := m.Check(d); err != nil {
 		return err
 	}
-	return o.check(d)
+	if s.empty() {
+		return nil
+	}
+	if err := m.fits(s); err != nil {
+		return err
+	}
+	if len(s.tags)+s.newTags(d) > maxShared {
+		return fmt.Errorf("risk: action %q: its agent already has %d tags, at most %d are possible: use tags that it has",
+			d.Name, len(s.tags), maxShared)
+	}
+	return nil
 }
 
 // adopt returns a copy of b whose shared block may be changed, the prior where b knows nothing.
@@ -202,25 +215,23 @@ func (m *Model) fits(s *shared) error {
 	return nil
 }
 
-func (m *Model) learnTags(s *shared, d Declaration) error {
-	fresh := 0
+// newTags counts the tags that the agent does not have yet.
+func (s *shared) newTags(d Declaration) (n int) {
 	for _, t := range d.Tags {
 		if !slices.Contains(s.tags, t) {
-			fresh++
+			n++
 		}
 	}
-	if len(s.tags)+fresh > maxShared {
-		return fmt.Errorf("risk: action %q: its agent already has %d tags, at most %d are possible", d.Name, len(s.tags), maxShared)
-	}
-	if fresh == 0 {
-		return nil
-	}
+	return n
+}
+
+// learnTags adds them; there is room, see admit.
+func (m *Model) learnTags(s *shared, d Declaration) {
 	for _, t := range d.Tags {
 		if !slices.Contains(s.tags, t) {
 			s.learnTag(t, m.cfg.Members)
 		}
 	}
-	return nil
 }
 
 func (m *Model) frame() *frame {
@@ -233,8 +244,8 @@ func (m *Model) frame() *frame {
 // observe folds an outcome that was checked into memory that the caller owns.
 func (m *Model) observe(f *frame, sh *shared, s *state, d Declaration, o Observation) Innovation {
 	f.open(m, sh, s, d)
-	in := m.learn(f, f.base[:sh.members], &sh.agent, sh.ok+sh.err, &s.record, o.Err)
-	m.learnCost(s, d, o.Cost)
+	in := m.learn(f, f.base[:sh.members], &sh.agent, sh.ok+sh.err, &s.record, d.Risk, o.Err)
+	m.learnCost(s, d, o)
 	m.learnTrust(sh, o.Err)
 	return in
 }
@@ -250,16 +261,23 @@ func (o Observation) check(d Declaration) error {
 	return nil
 }
 
-func (m *Model) learnCost(s *state, d Declaration, used action.Cost) {
-	currency := s.currencyFor(d.Estimate, used)
-	if s.currency != currency {
-		s.costs[action.Money] = level{}
-	}
+func (m *Model) learnCost(s *state, d Declaration, o Observation) {
 	for a := range action.AxisCount {
-		s.costs[a] = m.cfg.Cost.observe(s.costs[a], d.Estimate.Amount(a), used.Amount(a))
+		if a != action.Money && !o.Skip[a] {
+			s.costs[a] = m.cfg.Cost.observe(s.costs[a], d.Estimate.Amount(a), o.Cost.Amount(a))
+		}
 	}
-	s.currency = ""
-	if s.costs[action.Money].started() {
+	if !o.Skip[action.Money] {
+		m.learnMoney(s, d, o.Cost)
+	}
+}
+
+func (m *Model) learnMoney(s *state, d Declaration, used action.Cost) {
+	currency := s.currencyFor(d.Estimate, used)
+	l := s.costsIn(currency)[action.Money]
+	l = m.cfg.Cost.observe(l, d.Estimate.Money, used.Money)
+	s.costs[action.Money], s.currency = l, ""
+	if l.started() {
 		s.currency = currency
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Estimator names the mathematics of this package. It changes whenever the same observations would give other bytes.
-const Estimator = "star/1"
+const Estimator = "star/2"
 
 const (
 	maxMembers = 8
@@ -224,6 +224,8 @@ type Model struct {
 	known map[string]bool // the tags allowed; nil for any
 	bases [maxMembers][maxRisk + 1][maxTags + 1]atomic.Uint64
 	pool  sync.Pool // of *frame
+
+	aloneBases [maxRisk + 1]atomic.Uint64
 }
 
 // New returns a model with the constants of cfg, or an error naming the field that is out of range.
@@ -244,16 +246,22 @@ func New(cfg Config) (*Model, error) {
 }
 
 // base returns the log-odds about which the shared and own parts of an action vary, such that what is expected with no
-// evidence is what was declared. It is found once: a pure function of the constants.
+// evidence is what was declared.
 func (m *Model) base(member, risk, tags int) float64 {
-	at := &m.bases[member][risk][tags]
+	return m.cached(&m.bases[member][risk][tags], func() float64 {
+		c := &m.cfg.Members[member]
+		slope := float64(risk - middle)
+		total := c.Agent + slope*slope*m.cfg.Slope + float64(tags)*c.Tag + c.Action
+		return m.rule.preserve(declared(risk), math.Min(total, maxVariance))
+	})
+}
+
+// cached finds log-odds once that are a pure function of the constants.
+func (m *Model) cached(at *atomic.Uint64, find func() float64) float64 {
 	if b := at.Load(); b != 0 {
 		return math.Float64frombits(^b) // complemented: no log-odds then has all bits zero
 	}
-	c := &m.cfg.Members[member]
-	slope := float64(risk - middle)
-	total := c.Agent + slope*slope*m.cfg.Slope + float64(tags)*c.Tag + c.Action
-	b := m.rule.preserve(declared(risk), math.Min(total, maxVariance))
+	b := find()
 	at.Store(^math.Float64bits(b))
 	return b
 }
@@ -322,21 +330,15 @@ func (m *Model) checkTag(before []string, t string) error {
 type Observation struct {
 	Err  bool        // it ended in Err
 	Cost action.Cost // what it used; an amount of zero is an observation too
-}
-
-// Effective returns the risk that a gate compares with its threshold: the highest of the declared level, the estimated
-// score and what a per-argument rule says (0 where none applies). It is never below what was declared nor below what was
-// observed. A gate compares it as it is, unrounded. A score that is not a number counts as the highest level, because
-// no comparison with it would stop anything.
-func Effective(declared int, score float64, rule int) float64 {
-	if math.IsNaN(score) {
-		score = maxRisk
-	}
-	return math.Max(math.Max(float64(declared), float64(rule)), score)
+	// Skip are the axes on which what it used is not known: nothing is learned of them.
+	Skip [action.AxisCount]bool
 }
 
 // Level rounds a score down to a level, 1 to 5, for people to read. Down, so that a level shown as 4 is exactly one that a
-// threshold of 4 stops.
+// threshold of 4 stops. What is not a number is level 5.
 func Level(score float64) int {
+	if math.IsNaN(score) {
+		return maxRisk
+	}
 	return int(math.Max(1, math.Min(maxRisk, math.Floor(score))))
 }

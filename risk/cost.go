@@ -144,11 +144,11 @@ var studentKnots = sync.OnceValue(func() []float64 {
 // currencies, the history on money does not count. A declaration that Update would refuse has no forecast.
 func (m *Model) Forecast(b Belief, d Declaration) Forecast {
 	s, _ := b.actions.get(d.Name)
-	return m.forecast(s, d)
+	return m.forecast(&b.shared, s, d)
 }
 
-func (m *Model) forecast(s *state, d Declaration) (f Forecast) {
-	if m.Check(d) != nil {
+func (m *Model) forecast(sh *shared, s *state, d Declaration) (f Forecast) {
+	if m.admit(sh, d) != nil {
 		return f
 	}
 	f.Currency = s.currencyFor(d.Estimate, action.Cost{})

@@ -160,7 +160,7 @@ func decodeAction(name string, b []byte, sh *shared) (s *state, err error) {
 	r := reader(b[7:])
 	s.k = r.short()
 	s.era, s.n, s.errs, s.own.at = r.count(), r.count(), r.count(), r.count()
-	s.held, s.own.sums = r.float(), sums{r.float(), r.float()}
+	s.held, s.own.sums, s.alone = r.float(), sums{r.float(), r.float()}, gauss{r.float(), r.float()}
 	if err := s.check(mask&(1<<action.Money) != 0); err != nil {
 		return nil, err
 	}
@@ -216,6 +216,8 @@ func (s *state) check(money bool) error {
 		return fmt.Errorf("counts do not agree: n %d, errs %d, changed %q at %d", s.n, s.errs, s.own.changed, s.own.at)
 	case !(math.Abs(s.held) <= maxHeld):
 		return fmt.Errorf("held back is %v, want at most %d", s.held, maxHeld)
+	case !s.alone.proper(maxAlone):
+		return fmt.Errorf("own record is not proper: mean %v, variance %v", s.alone.mean, s.alone.variance)
 	case money != (s.currency != ""):
 		return fmt.Errorf("currency is %q, money started: %v", s.currency, money)
 	case money:

@@ -109,7 +109,7 @@ func (d *Dense) Observe(decl Declaration, o Observation) (Innovation, error) {
 		return Innovation{}, err
 	}
 	r, base := d.open(decl)
-	in := d.m.learn(d, base, &d.agent, d.runs, r, o.Err)
+	in := d.m.learn(d, base, &d.agent, d.runs, r, decl.Risk, o.Err)
 	d.runs++
 	return in, nil
 }
@@ -120,7 +120,7 @@ func (d *Dense) Risk(decl Declaration) Estimate {
 		return unknown
 	}
 	r, base := d.open(decl)
-	return r.estimate(d.m.look(d, base))
+	return d.m.estimated(r, d.m.look(d, base), decl.Risk)
 }
 
 func (d *Dense) weights() []float64 { return d.w }

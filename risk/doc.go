@@ -12,7 +12,8 @@
 // generalised linear model of West, Harrison and Migon (1985) with the moment-matched step of assumed density filtering
 // (Minka 2001) along one linear predictor (Graepel et al. 2010). The declared risk is its prior: with no evidence the
 // estimate reproduces the declaration, and evidence moves it either way. That the declared level is a floor on the gate is
-// the gate's business ([Effective]), never the estimate's.
+// the gate's business ([Estimate.Effective]), never the estimate's. So is the floor that an action's own outcomes set, which
+// no relative can talk away ([Estimate.Floor]).
 //
 // How much actions have in common is not known beforehand: a few settings of the variances run side by side and are
 // averaged by how well they predict ([Member]). A change detector per action and per agent widens the belief when outcomes

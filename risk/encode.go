@@ -15,13 +15,13 @@ import (
 //	         · per tag: length 1, name · per era: id 8
 //	         · weights, then per member mean and covariance, then per era and member its step, all 8
 //	action   version 1 · members 1 · last change 1 · started axes, a bit each 1 · currency 3 (zeros for none) · parts 2
-//	         · era, n, errs, changed at 4×8 · held back, sum worse, sum better 3×8
+//	         · era, n, errs, changed at 4×8 · held back, sum worse, sum better, own record's mean and variance 5×8
 //	         · per member: v, a, b, all 8
 //	         · per started axis: n 8, mean, variance, weight, sum, up, down 6×8
 const (
-	encoding    = 2
+	encoding    = 3
 	sharedBytes = 3 + 2*2 + 7*8
-	actionBytes = 4 + 3 + 2 + 7*8
+	actionBytes = 4 + 3 + 2 + 9*8
 	axisBytes   = 7 * 8
 )
 
@@ -65,7 +65,7 @@ func (b Belief) Action(name string) ([]byte, bool) {
 	out = append(out, currency[:]...)
 	out = binary.BigEndian.AppendUint16(out, uint16(s.k))
 	out = appendCounts(out, s.era, s.n, s.errs, s.own.at)
-	out = appendFloats(out, s.held, s.own.sums.worse, s.own.sums.better)
+	out = appendFloats(out, s.held, s.own.sums.worse, s.own.sums.better, s.alone.mean, s.alone.variance)
 	out = appendFloats(out, s.f...)
 	for _, l := range s.costs {
 		if l.started() {

@@ -59,8 +59,9 @@ func TestDecodeRefusesWhatItCouldNotHaveWritten(t *testing.T) {
 		says          string
 	}{
 		{"shared missing", nil, block, "shared block is missing"},
-		{"shared version", set(shared, 0, 9), block, "encoding version is 9, want 2"},
-		{"written by the scalar filter", set(shared, 0, 1), block, "encoding version is 1, want 2; reset the belief"},
+		{"shared version", set(shared, 0, 9), block, "encoding version is 9, want 3"},
+		{"written by the scalar filter", set(shared, 0, 1), block, "encoding version is 1, want 3; reset the belief"},
+		{"written before the own record was kept", set(shared, 0, 2), block, "encoding version is 2, want 3; reset the belief"},
 		{"shared short", shared[:20], block, "20 bytes long"},
 		{"shared cut", shared[:len(shared)-1], block, "bytes follow the tags"},
 		{"shared long", append(shared[:len(shared):len(shared)], 0), block, "bytes follow the tags"},
@@ -87,7 +88,7 @@ func TestDecodeRefusesWhatItCouldNotHaveWritten(t *testing.T) {
 		{"step NaN", putF(shared, steps+8, math.NaN()), block, "step of era"},
 		{"block empty", shared, nil, "block is empty"},
 		{"version", shared, set(block, 0, 0), "encoding version is 0"},
-		{"written by the scalar filter", shared, set(block, 0, 1), "encoding version is 1, want 2"},
+		{"written by the scalar filter", shared, set(block, 0, 1), "encoding version is 1, want 3"},
 		{"other members", shared, set(block, 1, 2), "2 members, the shared block has 3"},
 		{"event", shared, set(block, 2, 3), "last change is 3"},
 		{"axes", shared, set(block, 3, 0xff), "axes"},
@@ -100,9 +101,11 @@ func TestDecodeRefusesWhatItCouldNotHaveWritten(t *testing.T) {
 		{"more errs than runs", shared, put(block, 25, 99), "counts do not agree"},
 		{"held back NaN", shared, putF(block, 41, math.NaN()), "held back"},
 		{"sum negative", shared, putF(block, 49, -1), "sums"},
-		{"variance infinite", shared, putF(block, 65, math.Inf(1)), "log-odds are not proper"},
-		{"axis NaN", shared, putF(block, 65+12*8+8, math.NaN()), "axis tokens is not proper"},
-		{"leaves cut", shared, block[:70], "ends within the members"},
+		{"own record NaN", shared, putF(block, 65, math.NaN()), "own record is not proper"},
+		{"own record certain", shared, putF(block, 73, 0), "own record is not proper"},
+		{"variance infinite", shared, putF(block, 81, math.Inf(1)), "log-odds are not proper"},
+		{"axis NaN", shared, putF(block, 81+12*8+8, math.NaN()), "axis tokens is not proper"},
+		{"leaves cut", shared, block[:86], "ends within the members"},
 		{"axis cut", shared, block[:len(block)-1], "ends within axis money"},
 		{"too long", shared, append(block[:len(block):len(block)], 0), "1 bytes too many"},
 	} {
@@ -119,7 +122,7 @@ func FuzzDecode(f *testing.F) {
 	block, _ := b.Action("a")
 	f.Add(b.Shared(), block)
 	fresh, _ := risk.New(risk.Config{})
-	f.Add(fresh.Prior().Shared(), block[:65+12*8])
+	f.Add(fresh.Prior().Shared(), block[:81+12*8])
 	rich := model(f)
 	grown := rich.Prior()
 	for i := range 90 { // eras, tags, changes
@@ -131,7 +134,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	block, _ = grown.Action("a")
 	f.Add(grown.Shared(), block)
-	f.Add([]byte{2}, []byte{2, 2, 0})
+	f.Add([]byte{3}, []byte{3, 3, 0})
 	f.Fuzz(func(t *testing.T, shared, block []byte) {
 		b, err := risk.Decode(shared, map[string][]byte{"a": block})
 		if err != nil {

@@ -1,9 +1,6 @@
 package risk
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Estimate is what is believed of the risk of one action.
 type Estimate struct {
@@ -11,6 +8,8 @@ type Estimate struct {
 	Lo, Hi         float64 // central 90 % of the failure rate
 	Mean, Variance float64 // of the log-odds of the failure rate
 	Score          float64 // P on the scale of declared levels: clamp(5 + logit(P), 1, 5)
+	OwnLo          float64 // the failure rate is this or higher, nine to one, by the action's own outcomes alone; 0 with none
+	Floor          float64 // OwnLo on the scale of declared levels; no relative can lower it
 	N, Errs        int64   // executions, and those that ended in Err
 	LastChange     Event   // the last change found
 	ChangedAt      int64   // at which execution, counted from 1; 0 for none
@@ -30,16 +29,13 @@ func (m *Model) Risk(b Belief, d Declaration) Estimate {
 
 // lookup returns the parts of a belief that speak of an action, those of the prior where nothing is known.
 func (m *Model) lookup(b Belief, d Declaration) (*shared, *state, error) {
-	if err := m.Check(d); err != nil {
+	sh := &b.shared
+	if err := m.admit(sh, d); err != nil {
 		return nil, nil, err
 	}
-	sh := &b.shared
 	if sh.empty() {
 		prior := m.prior()
 		sh = &prior
-	}
-	if err := m.fits(sh); err != nil {
-		return nil, nil, err
 	}
 	s, _ := b.actions.get(d.Name)
 	return sh, s, nil
@@ -47,41 +43,51 @@ func (m *Model) lookup(b Belief, d Declaration) (*shared, *state, error) {
 
 // estimate reads sh and s; it changes neither.
 func (m *Model) estimate(f *frame, sh *shared, s *state, d Declaration) Estimate {
-	return s.estimate(m.read(f, sh, s, d))
+	return m.estimated(&s.record, m.read(f, sh, s, d), d.Risk)
 }
 
-func (r *record) estimate(mix mixture) Estimate {
+func (m *Model) estimated(r *record, mix mixture, risk int) Estimate {
 	lo, hi := mix.interval()
 	p := r.publish(mix.raw)
+	floor := m.floor(r, risk)
 	return Estimate{
 		P: p, Lo: math.Min(lo, p), Hi: math.Max(hi, p),
 		Mean: mix.mean, Variance: mix.variance, Score: score(p),
+		OwnLo: sigma(floor), Floor: onScale(floor),
 		N: int64(r.n), Errs: int64(r.errs), LastChange: r.own.changed, ChangedAt: int64(r.own.at),
 	}
 }
 
 // read opens an action whose tags may be new to the agent.
 func (m *Model) read(f *frame, sh *shared, s *state, d Declaration) mixture {
-	for _, t := range d.Tags {
-		if !slices.Contains(sh.tags, t) {
-			with := sh.clone()
-			for _, t := range d.Tags {
-				if !slices.Contains(with.tags, t) {
-					with.learnTag(t, m.cfg.Members)
-				}
-			}
-			sh = &with
-			break
-		}
+	if sh.newTags(d) > 0 {
+		with := sh.clone()
+		m.learnTags(&with, d)
+		sh = &with
 	}
 	f.open(m, sh, s, d)
 	return m.look(f, f.base[:sh.members])
 }
 
-// score puts a probability on the scale of declared levels. It is rounded to a billionth, so that a level declared is
-// exactly that level estimated.
-func score(p float64) float64 {
-	return clamp(math.Round((maxRisk+logit(p))*1e9)/1e9, 1, maxRisk)
+// Effective returns the risk that a gate compares with its threshold: the highest of the declared level, the estimated
+// score, the floor that the action's own record sets, and what a per-argument rule says (0 where none applies). It is
+// never below what was declared nor below what was observed of the action itself: relatives may raise it, and what they
+// lower is bounded by the floor. A gate compares it as it is, unrounded. A score that is not a number counts as the
+// highest level, because no comparison with it would stop anything.
+func (e Estimate) Effective(declared, rule int) float64 {
+	if math.IsNaN(e.Score) || math.IsNaN(e.Floor) {
+		return maxRisk
+	}
+	return math.Max(math.Max(float64(declared), float64(rule)), math.Max(e.Score, e.Floor))
+}
+
+// score puts a probability on the scale of declared levels.
+func score(p float64) float64 { return onScale(logit(p)) }
+
+// onScale puts log-odds on the scale of declared levels. It is rounded to a billionth, so that a level declared is exactly
+// that level estimated.
+func onScale(logOdds float64) float64 {
+	return clamp(math.Round((maxRisk+logOdds)*1e9)/1e9, 1, maxRisk)
 }
 
 func bits(p float64, err bool) float64 {

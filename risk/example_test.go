@@ -19,7 +19,7 @@ func Example() {
 	show := func(when string) {
 		r, t := model.Risk(belief, charge), model.Trust(belief)
 		fmt.Printf("%-12s p %.3f [%.3f, %.3f] score %.2f, effective %.2f, trust %.3f\n",
-			when, r.P, r.Lo, r.Hi, r.Score, risk.Effective(charge.Risk, r.Score, 0), t.Score)
+			when, r.P, r.Lo, r.Hi, r.Score, r.Effective(charge.Risk, 0), t.Score)
 	}
 	show("declared")
 	for range 20 {

@@ -44,7 +44,7 @@ func (m *Model) Explain(b Belief, d Declaration) (Why, error) {
 	defer m.pool.Put(f)
 	mix := m.read(f, sh, s, d)
 	w := Why{
-		Declaration: d, Estimate: s.estimate(mix), Prior: declared(d.Risk), Held: s.held,
+		Declaration: d, Estimate: m.estimated(&s.record, mix, d.Risk), Prior: declared(d.Risk), Held: s.held,
 		Uncertainty: logit(mix.raw) - mix.mean,
 		Weights:     slices.Clone(f.sh.weights()),
 		AgentChange: sh.agent.changed, AgentAt: int64(sh.agent.at),
@@ -122,6 +122,9 @@ func (w Why) String() string {
 	fmt.Fprintf(&b, "  %-24s %+6.2f   %.3f → %.3f: a rate that is not known well may be high\n", "uncertainty", w.Uncertainty, sigma(e.Mean), sigma(sure))
 	if w.Held != 0 {
 		fmt.Fprintf(&b, "  %-24s %+6.2f   %.3f → %.3f: no move against the last outcome\n", "held back", w.Held, sigma(sure), e.P)
+	}
+	if e.Floor > 1 {
+		fmt.Fprintf(&b, "  own record alone: at least %.3f, nine to one; relatives cannot take it below level %.2f at a gate\n", e.OwnLo, e.Floor)
 	}
 	if e.ChangedAt > 0 {
 		fmt.Fprintf(&b, "  changed for the %s at execution %d\n", e.LastChange, e.ChangedAt)

@@ -3,6 +3,7 @@ package risk
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
@@ -54,7 +55,7 @@ func NewFleet(cfg Config) (*Fleet, error) {
 
 // Observe folds one executed outcome of the tool d in the hands of an agent. On an error nothing changed.
 func (f *Fleet) Observe(agent string, d Declaration, o Observation) (Innovation, error) {
-	pair, err := f.pair(agent, d)
+	pair, fresh, err := f.pair(agent, d)
 	if err != nil {
 		return Innovation{}, err
 	}
@@ -62,6 +63,7 @@ func (f *Fleet) Observe(agent string, d Declaration, o Observation) (Innovation,
 	if err != nil {
 		return in, fmt.Errorf("risk: agent %q, action %q: %w", agent, d.Name, err)
 	}
+	maps.Copy(f.names, fresh)
 	s := f.trusts[agent]
 	if s == nil {
 		s = &shared{trust: f.m.priorTrust()}
@@ -71,9 +73,10 @@ func (f *Fleet) Observe(agent string, d Declaration, o Observation) (Innovation,
 	return in, nil
 }
 
-// Risk returns the estimate for the tool d in the hands of an agent, who need not have used it before.
+// Risk returns the estimate for the tool d in the hands of an agent, who need not have used it before; of what Observe would
+// refuse, the one that is certain to fail.
 func (f *Fleet) Risk(agent string, d Declaration) Estimate {
-	pair, err := f.pair(agent, d)
+	pair, _, err := f.pair(agent, d)
 	if err != nil {
 		return unknown
 	}
@@ -89,29 +92,31 @@ func (f *Fleet) Trust(agent string) Trust {
 	return s.trusted()
 }
 
-// pair returns the declaration of a tool in the hands of an agent.
-func (f *Fleet) pair(agent string, d Declaration) (Declaration, error) {
+// pair returns the declaration of a tool in the hands of an agent, and the names that it needs and that are not there yet.
+func (f *Fleet) pair(agent string, d Declaration) (Declaration, map[string]string, error) {
 	if err := action.CheckName(agent); err != nil {
-		return d, fmt.Errorf("risk: agent: %w", err)
+		return d, nil, fmt.Errorf("risk: agent: %w", err)
 	}
 	if err := f.m.Check(d); err != nil {
-		return d, err
+		return d, nil, err
 	}
-	tags := []string{f.name("agent", agent), f.name("tool", d.Name)}
+	fresh := map[string]string{}
+	tags := []string{f.name(fresh, "agent", agent), f.name(fresh, "tool", d.Name)}
 	for _, t := range d.Tags {
-		tags = append(tags, f.name("tag", t))
+		tags = append(tags, f.name(fresh, "tag", t))
 	}
-	d.Name, d.Tags = f.name("pair", agent+" "+d.Name), tags
-	return d, f.m.Check(d)
+	d.Name, d.Tags = f.name(fresh, "pair", agent+" "+d.Name), tags
+	return d, fresh, f.m.Check(d)
 }
 
-// name returns a name that stands for another, of a kind. Names are numbered as they come.
-func (f *Fleet) name(kind, of string) string {
+// name returns a name that stands for another, of a kind. Names are numbered as they come; one that is new is added to
+// fresh.
+func (f *Fleet) name(fresh map[string]string, kind, of string) string {
 	key := kind + " " + of
-	n, ok := f.names[key]
-	if !ok {
-		n = fmt.Sprintf("%s-%d", kind, len(f.names))
-		f.names[key] = n
+	if n, ok := f.names[key]; ok {
+		return n
 	}
+	n := fmt.Sprintf("%s-%d", kind, len(f.names)+len(fresh))
+	fresh[key] = n
 	return n
 }

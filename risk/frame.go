@@ -203,6 +203,9 @@ func (f *frame) age(member int, agent, own float64) {
 	}
 	step := f.sh.step(f.sh.current(), member)
 	pi := step[sKeep]
+	if pi*keep < fade && f.sh.last() {
+		return // drifts no further: what would follow could not be written down
+	}
 	step[sKeep] = pi * keep
 	step[sVar] += pi * pi * agent * keep
 	step[sMean] += pi * rm

@@ -23,6 +23,7 @@ type record struct {
 	n, errs uint64
 	own     track
 	held    float64 // what was held back from being published, in log-odds
+	alone   gauss   // the filter of its own outcomes only, as a deviation from aloneBase; see [Model.floor]
 }
 
 // mixture is what the members believe together.
@@ -91,13 +92,13 @@ func (r *record) hold(raw, before float64, err bool) float64 {
 const maxHeld = 100
 
 // learn looks for a change, ages the state, corrects it by the moments of its posterior, and weighs the members anew.
-func (m *Model) learn(sp space, base []float64, agent *track, runs uint64, r *record, err bool) Innovation {
+func (m *Model) learn(sp space, base []float64, agent *track, runs uint64, r *record, level int, err bool) Innovation {
 	prior := m.look(sp, base)
 	before := r.publish(prior.raw)
 	var in Innovation
 	var own, shared float64
-	in.Change, own = r.own.step(&m.cfg, before, err, r.n+1)
-	in.AgentChange, _ = agent.step(&m.cfg, before, err, runs+1)
+	in.Change, own = r.own.step(&m.cfg, before, err, min(r.n+1, maxCount))
+	in.AgentChange, _ = agent.step(&m.cfg, before, err, min(runs+1, 2*maxCount))
 	switch in.AgentChange {
 	case GotWorse:
 		shared = m.cfg.Worse.AgentInflation
@@ -112,6 +113,7 @@ func (m *Model) learn(sp space, base []float64, agent *track, runs uint64, r *re
 
 	post := m.look(sp, base)
 	after := r.hold(post.raw, before, err)
+	m.learnAlone(r, level, err)
 	r.n = min(r.n+1, maxCount)
 	if err {
 		r.errs = min(r.errs+1, maxCount)

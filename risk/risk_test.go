@@ -51,9 +51,9 @@ func TestEvidenceMovesTheEstimateBothWays(t *testing.T) {
 	assert.Less(t, good.P, .02)
 	assert.EqualValues(t, 5, bad.Errs)
 	assert.EqualValues(t, 50, good.N)
-	assert.Equal(t, 3.0, risk.Effective(3, good.Score, 0), "the declared level is a floor on the gate")
-	assert.Equal(t, 5.0, risk.Effective(3, good.Score, 5), "and a rule raises it")
-	assert.Equal(t, 5.0, risk.Effective(3, math.NaN(), 0))
+	assert.Equal(t, 3.0, good.Effective(3, 0), "the declared level is a floor on the gate")
+	assert.Equal(t, 5.0, good.Effective(3, 5), "and a rule raises it")
+	assert.Equal(t, 5.0, risk.Estimate{Score: math.NaN()}.Effective(3, 0))
 }
 
 func TestAChangeIsFoundAndSaid(t *testing.T) {

@@ -137,6 +137,14 @@ func (s *shared) faded() bool {
 	return false
 }
 
+// maxEras is what the encoding can count.
+const maxEras = 1<<16 - 1
+
+// last reports whether no era can follow the current one.
+func (s *shared) last() bool {
+	return len(s.eras) >= maxEras || s.eras[s.current()].id >= maxCount
+}
+
 // find returns the index of an era, −1 where it is not held.
 func (s *shared) find(id uint64) int {
 	for i := len(s.eras) - 1; i >= 0; i-- {

@@ -28,15 +28,13 @@ func (m *Model) Track(b Belief) (*Tracker, error) {
 
 // Observe folds one executed outcome of the action d. On an error nothing changed.
 func (t *Tracker) Observe(d Declaration, o Observation) (Innovation, error) {
-	if err := t.m.Check(d); err != nil {
+	if err := t.m.admit(&t.shared, d); err != nil {
 		return Innovation{}, err
 	}
 	if err := o.check(d); err != nil {
 		return Innovation{}, err
 	}
-	if err := t.m.learnTags(&t.shared, d); err != nil {
-		return Innovation{}, err
-	}
+	t.m.learnTags(&t.shared, d)
 	s := t.states[d.Name]
 	if s == nil {
 		s = &state{name: d.Name}
@@ -47,7 +45,7 @@ func (t *Tracker) Observe(d Declaration, o Observation) (Innovation, error) {
 
 // Risk returns the estimate for the action d, as [Model.Risk] does.
 func (t *Tracker) Risk(d Declaration) Estimate {
-	if t.m.Check(d) != nil {
+	if t.m.admit(&t.shared, d) != nil {
 		return unknown
 	}
 	s := t.states[d.Name]
@@ -69,7 +67,7 @@ func (t *Tracker) Forecast(d Declaration) Forecast {
 	if s == nil {
 		s = &state{}
 	}
-	return t.m.forecast(s, d)
+	return t.m.forecast(&t.shared, s, d)
 }
 
 // Belief returns a copy of what is known.
@@ -83,4 +81,4 @@ func (t *Tracker) Belief() Belief {
 }
 
 // unknown is the estimate where none can be made: whoever gates on it stops.
-var unknown = Estimate{P: 1, Lo: 0, Hi: 1, Score: maxRisk, Variance: math.Inf(1)}
+var unknown = Estimate{P: 1, Lo: 0, Hi: 1, Score: maxRisk, Floor: maxRisk, Variance: math.Inf(1)}

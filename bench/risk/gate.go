@@ -64,14 +64,13 @@ func Gate(ctx context.Context, data string, s Stream, prices Prices) (GateReport
 	out := GateReport{Data: data, Rows: len(s.Steps), AskCost: prices.Ask, ErrCost: prices.Err}
 	// By the last threshold that still asks: asked[i] for thresholds up to 1+i/gateStep.
 	var asked, caught [4*gateStep + 1]int
-	e := newProduct()
+	e := &product{agents: map[string]*risk.Tracker{}}
 	for _, x := range s.Steps {
 		if ctx.Err() != nil {
 			return GateReport{}, context.Cause(ctx)
 		}
 		a := s.Actions[x.Action]
-		p, _, _ := e.Predict(a)
-		r := risk.Effective(a.Declared, clamp(5+logit(p), 1, 5), 0)
+		r := e.of(a).Risk(declaration(a)).Effective(a.Declared, 0)
 		i := int(math.Floor((r-1)*gateStep + 1e-9))
 		asked[i]++
 		if x.Err {

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/policy"
-	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -365,7 +364,7 @@ func (r *round) permits(input any, anyInput bool) policy.Decision {
 	e := r.view.Beliefs
 	return permits(r.rules, r.agent, policy.Request{
 		Agent: r.agent.Name, Action: r.act.Name, Version: r.act.Version, Input: input, AnyInput: anyInput, Declared: r.act.Risk,
-		Effective:  risk.Effective(r.act.Risk, r.rules.Model.Risk(e, r.act.Declaration()).Score, r.call.Rule),
+		Effective:  r.rules.Model.Risk(e, r.act.Declaration()).Effective(r.act.Risk, r.call.Rule),
 		Trust:      r.rules.Model.Trust(e).Score,
 		Provenance: r.call.Intent.Provenance,
 	})
@@ -392,7 +391,7 @@ func (r *round) pinLevel() {
 func (r *round) assess() ledger.RiskShown {
 	e := r.rules.Model.Risk(r.view.Beliefs, r.act.Declaration())
 	return ledger.RiskShown{
-		Declared: r.act.Risk, Score: e.Score, Effective: risk.Effective(r.act.Risk, e.Score, r.call.Rule),
+		Declared: r.act.Risk, Score: e.Score, Effective: e.Effective(r.act.Risk, r.call.Rule),
 		P: e.P, Lo: e.Lo, Hi: e.Hi, N: e.N, Rule: r.call.Named,
 	}
 }

@@ -2,19 +2,21 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // levelSteps is how finely the level cell follows the score: a decision that pins it is refused when the score moves by
-// about a quarter of a level. Smaller moves by outcomes not yet folded are seen by [RiskRose].
+// about a quarter of a level. Smaller moves by outcomes not yet folded are seen by [Recheck].
 const levelSteps = 4
 
 // step is what folding one outcome did.
@@ -43,20 +45,21 @@ func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pendin
 }
 
 // learn folds one outcome. What the model cannot take of it (a currency that differs from the declared one, tags beyond
-// what it is configured for) must not keep the outcome itself from being learned.
+// what it is configured for) must not keep the rest from being learned. Money in another currency is not known in this one,
+// which is not to say that nothing was spent.
 func learn(rules *Rules, agent *Agent, b risk.Belief, o ledger.Observed) (risk.Belief, risk.Innovation, error) {
 	d := declarationOf(rules, agent, o)
-	next, in, err := rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: o.Cost})
-	if err == nil {
-		return next, in, nil
+	seen := risk.Observation{Err: o.Err, Cost: o.Cost}
+	next, in, err := rules.Model.Update(b, d, seen)
+	if errors.Is(err, action.ErrCurrency) {
+		seen.Cost.Money, seen.Cost.Currency, seen.Skip[action.Money] = 0, "", true
+		next, in, err = rules.Model.Update(b, d, seen)
 	}
-	cost := o.Cost
-	cost.Money, cost.Currency = 0, ""
-	if next, in, err = rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: cost}); err == nil {
-		return next, in, nil
+	if err != nil && len(d.Tags) > 0 {
+		d.Tags = nil
+		next, in, err = rules.Model.Update(b, d, seen)
 	}
-	d.Tags = nil
-	return rules.Model.Update(b, d, risk.Observation{Err: o.Err, Cost: cost})
+	return next, in, err
 }
 
 // declarationOf returns the declaration under which an action was observed: level and tags are those recorded with the
@@ -144,7 +147,7 @@ func beliefCells(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, 
 	}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		was := snap.Agent.Cells[cellLevel+name].Val
-		score := rules.Model.Risk(b, declared[name]).Score
+		score := learned(rules, b, declared[name])
 		if level := levelText(score); level != was && (done[name] || drifted(rules, declared[name], was, score)) {
 			c.put(txn.Agent, cellLevel+name, level)
 		}
@@ -158,9 +161,14 @@ func beliefCells(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, 
 func drifted(rules *Rules, d risk.Declaration, was string, score float64) bool {
 	old, err := strconv.ParseFloat(was, 64)
 	if err != nil {
-		old = math.Floor(rules.Model.Risk(risk.Belief{}, d).Score*levelSteps) / levelSteps
+		old = math.Floor(learned(rules, risk.Belief{}, d)*levelSteps) / levelSteps
 	}
 	return score < old-1./levelSteps || score >= old+1./levelSteps
+}
+
+// learned returns the risk that outcomes alone speak for.
+func learned(rules *Rules, b risk.Belief, d risk.Declaration) float64 {
+	return rules.Model.Risk(b, d).Effective(0, 0)
 }
 
 func levelText(score float64) string {

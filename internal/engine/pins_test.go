@@ -14,7 +14,7 @@ import (
 
 // A decision travels while others write. Where the store still accepts it, it must be what would be decided now: a refusal
 // is true at its place in the ledger, and nothing begins on grounds that are gone. Beliefs are the one thing that is not
-// pinned exactly; what they may lift is for RiskRose.
+// pinned exactly; what they may lift is for Recheck.
 func TestDecisionsAreTrueAtTheirPlace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) { decisionsAreTrueAtTheirPlace(r, 20) })
 }

@@ -58,7 +58,7 @@ func TestReplayIsTheModelOverTheRows(t *testing.T) {
 			if want[k] == nil {
 				want[k] = &Action{}
 			}
-			if risk.Effective(cfg.Declared, model.Risk(b, d).Score, 0) >= cfg.Threshold {
+			if model.Risk(b, d).Effective(cfg.Declared, 0) >= cfg.Threshold {
 				want[k].Gated++
 			}
 			want[k].Runs++
