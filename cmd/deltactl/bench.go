@@ -145,6 +145,8 @@ func checkPaths(data, args []string) error {
 		}
 	}
 	switch {
+	case len(data) == 0 && len(args) > 0:
+		return fmt.Errorf("%q is an argument without --data: write --data %s", args[0], args[0])
 	case len(data) == 0:
 		return errors.New("no recorded calls: give --data FILE")
 	case stdin > 1:

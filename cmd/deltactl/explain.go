@@ -55,6 +55,10 @@ approval counts as approved by the first of the approvers. A call that could not
 have been made is an error. The file is read strictly: unknown keys, keys given
 twice and aliases are errors with their line.
 
+JSON: {"agent", "goal", "done": calls made before, "actions": [{"name", "status",
+"why": [reason], "declared", "risk", "path": {"steps", "boundary", "beyond", "cost",
+"text"}}]}, in the order of the file; there is no path where none is needed or known.
+
 Exit code 0 says that the set could be explained, whatever stands in it; 1 that
 the declaration is wrong: a cycle, an unknown prerequisite, a misspelt key.`
 

@@ -114,6 +114,9 @@ func one(ctx context.Context, line []byte, do func(Row) error) error {
 	}
 	row, err := ParseRow(line)
 	if err != nil {
+		if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
+			err = fmt.Errorf("a recording has one JSON object a line, this is none: %w", err)
+		}
 		return err
 	}
 	return do(row)
