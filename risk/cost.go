@@ -89,25 +89,37 @@ func (c *CostConfig) observe(l level, estimate, amount int64) level {
 	return c.filter(l, math.Log1p(float64(amount)))
 }
 
+// reach bounds a standardised innovation. One amount that is far out, by a slip or a lie, moves level and noise by no more
+// than one that is merely rare (Huber 1981; West 1981 for dynamic models). Amounts that stay out there sum up in the
+// detector, which by default takes two of them, and the level follows in such steps.
+const reach = 4
+
 func (c *CostConfig) filter(l level, x float64) level {
 	r := l.noise()
 	p := l.variance + c.Drift
 	e := x - l.mean
-	z := e / math.Sqrt(p+r)
+	z := within(e, p+r)
 	l.up, l.down = math.Max(0, l.up+z-c.Slack), math.Max(0, l.down-z-c.Slack)
-	if l.up > c.Threshold || l.down > c.Threshold {
+	changed := l.up > c.Threshold || l.down > c.Threshold
+	if changed {
 		l.up, l.down = 0, 0
 		p += c.Inflation
-		z = e / math.Sqrt(p+r)
+		z = within(e, p+r)
 	}
 	gain := p / (p + r)
-	l.mean = clamp(l.mean+gain*e, 0, maxLevel)
+	l.mean = clamp(l.mean+gain*z*math.Sqrt(p+r), 0, maxLevel)
 	l.variance = clamp((1-gain)*p, minVariance, maxVariance)
-	l.weight = math.Min(c.Discount*l.weight+1, 1<<53)
-	l.sum = clamp(c.Discount*l.sum+r*z*z, minNoise*l.weight, 1e18)
+	// An amount that is off because the level is says nothing of the noise.
+	if out := math.Abs(z) == reach && p > r/4; !changed && !out {
+		l.weight = math.Min(c.Discount*l.weight+1, 1<<53)
+		l.sum = clamp(c.Discount*l.sum+r*z*z, minNoise*l.weight, 1e18)
+	}
 	l.n = min(l.n+1, maxCount)
 	return l
 }
+
+// within standardises an innovation.
+func within(e, variance float64) float64 { return clamp(e/math.Sqrt(variance), -reach, reach) }
 
 // p95 is the 0.95 quantile of the Student-t prediction of the next amount, rounded up.
 func (c *CostConfig) p95(l level) int64 {
