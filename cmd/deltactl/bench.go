@@ -254,7 +254,8 @@ func recording(c *cobra.Command, declared int, paths ...string) (riskbench.Strea
 
 const benchGateHelp = `Gate finds the threshold of risk that would have been cheapest on your own history. It
 predicts every recorded call before its outcome is told and counts, for every
-threshold on the effective risk (the larger of declared and estimated), how many
+threshold on the effective risk (the largest of declared, estimated and what
+the action's own record alone supports), how many
 calls a person would have been asked about and how many failures nobody would have
 been asked about. The cost of a threshold is the former times --ask-cost and the
 latter times --err-cost: a call that a person is asked about costs the one whatever

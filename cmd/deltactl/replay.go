@@ -38,8 +38,8 @@ Columns:
   level      estimated risk on the same scale
   p, lo, hi  probability that the next call fails; lo and hi hold the rate of
              failure with 90 %
-  gated      calls whose effective risk, the larger of declared and estimated at
-             that moment, had reached --threshold
+  gated      calls whose effective risk, the largest of declared, estimated and
+             what its own record alone supports at that moment, had reached --threshold
   trust      a deliberately pessimistic bound of an agent's rate of success: every
              failure counts twice. lower is the same number, upper the other end
              of the same band; neither is an estimate of the rate
