@@ -8,7 +8,7 @@ import "math"
 const (
 	aloneVariance = 5
 	aloneDrift    = 1e-3
-	z90           = 1.2816 // nine chances in ten that the rate is no lower
+	zAlone        = 1 // standard deviations: five to one that the rate is no lower
 	maxAlone      = 2 * maxLogOdds
 )
 
@@ -33,11 +33,11 @@ func (m *Model) learnAlone(r *record, risk int, err bool) {
 	r.alone = gauss{g.mean - m.aloneBase(risk), g.variance}
 }
 
-// floor returns the log-odds that the action's own record supports nine to one, −Inf with no record.
+// floor returns the log-odds that the action's own record supports five to one, −Inf with no record.
 func (m *Model) floor(r *record, risk int) float64 {
 	if r.n == 0 {
 		return math.Inf(-1)
 	}
 	g := m.lone(r, risk)
-	return g.mean - z90*math.Sqrt(g.variance)
+	return g.mean - zAlone*math.Sqrt(g.variance)
 }

@@ -85,7 +85,7 @@ func TestTheFloorIsOwnEvidence(t *testing.T) {
 // An action that failed is not freed by calls of harmless relatives that no gate stops, failing first so that what is
 // known of the agent becomes loose, and then succeeding.
 func TestHarmlessRelativesDoNotUngateAnAction(t *testing.T) {
-	for _, h := range [][2]int{{2, 3}, {10, 5}, {0, 20}, {5, 20}, {0, 200}} {
+	for _, h := range [][2]int{{0, 2}, {2, 3}, {10, 5}, {0, 20}, {5, 20}, {0, 200}} {
 		for _, errs := range []int{0, 20, 60} {
 			_, tr := fresh(t, Config{})
 			wipe := Declaration{Name: "wipe", Risk: 3}

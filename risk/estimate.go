@@ -8,7 +8,7 @@ type Estimate struct {
 	Lo, Hi         float64 // central 90 % of the failure rate
 	Mean, Variance float64 // of the log-odds of the failure rate
 	Score          float64 // P on the scale of declared levels: clamp(5 + logit(P), 1, 5)
-	OwnLo          float64 // the failure rate is this or higher, nine to one, by the action's own outcomes alone; 0 with none
+	OwnLo          float64 // the failure rate is this or higher, five to one, by the action's own outcomes alone; 0 with none
 	Floor          float64 // OwnLo on the scale of declared levels; no relative can lower it
 	N, Errs        int64   // executions, and those that ended in Err
 	LastChange     Event   // the last change found

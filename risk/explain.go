@@ -124,7 +124,7 @@ func (w Why) String() string {
 		fmt.Fprintf(&b, "  %-24s %+6.2f   %.3f → %.3f: no move against the last outcome\n", "held back", w.Held, sigma(sure), e.P)
 	}
 	if e.Floor > 1 {
-		fmt.Fprintf(&b, "  own record alone: at least %.3f, nine to one; relatives cannot take it below level %.2f at a gate\n", e.OwnLo, e.Floor)
+		fmt.Fprintf(&b, "  own record alone: at least %.3f, five to one; relatives cannot take it below level %.2f at a gate\n", e.OwnLo, e.Floor)
 	}
 	if e.ChangedAt > 0 {
 		fmt.Fprintf(&b, "  changed for the %s at execution %d\n", e.LastChange, e.ChangedAt)
