@@ -174,17 +174,24 @@ type field struct {
 
 func (r *reflection) fields(t reflect.Type, path string) {
 	seen := map[string]string{}
-	for _, f := range r.members(t, path, map[reflect.Type]bool{}) {
+	fields := r.members(t, path, map[reflect.Type]bool{})
+	faults := len(r.faults)
+	for _, f := range fields {
 		at := join(path, f.name)
 		if other, dup := seen[fold(f.name)]; dup {
 			r.fault(at, "is declared twice, as %s and %s; names must differ in more than case", other, f.at)
 		}
 		seen[fold(f.name)] = f.at
-		if !decodes(t, f.name) {
-			r.fault(at, "encoding/json does not read %s.%s under this name; use letters, digits and plain punctuation in its json tag", t, f.f.Name)
-		}
 		r.tags(f.f, at)
 		r.survey(f.f.Type, at)
+	}
+	if len(r.faults) > faults { // encoding/json drops both of two fields of one name
+		return
+	}
+	for _, f := range fields {
+		if !decodes(t, f.name) {
+			r.fault(join(path, f.name), "encoding/json does not read %s.%s under this name; use letters, digits and plain punctuation in its json tag", t, f.f.Name)
+		}
 	}
 }
 
