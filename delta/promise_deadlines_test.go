@@ -3,11 +3,11 @@ package delta_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/invopop/jsonschema"
 	"github.com/samber/mo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,7 +36,6 @@ func (x stuckText) MarshalText() ([]byte, error) {
 	}
 	return []byte(x.s), nil
 }
-func (stuckText) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
 
 type StuckIn struct {
 	ID stuckText `json:"id"`
@@ -143,7 +142,7 @@ func TestI18_APolicyHoldsUpNobodyElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var w *world
-		asked := 0
+		var asked atomic.Int64
 		w = newWorld(t, func(w *world, _ *delta.Goal) {
 			w.cfg.Policy = policy.Func(func(q policy.Request) (policy.Decision, error) {
 				switch {
@@ -155,7 +154,7 @@ func TestI18_APolicyHoldsUpNobodyElse(t *testing.T) {
 					assert.NoError(t, err)
 					_, err = w.task.Offer(context.Background())
 					assert.NoError(t, err)
-					asked++
+					asked.Add(1)
 				}
 				return policy.Decision{}, nil
 			})
@@ -171,7 +170,7 @@ func TestI18_APolicyHoldsUpNobodyElse(t *testing.T) {
 		assert.True(t, o.OK(), "%v", o.Failure)
 		assert.NoError(t, other.Cancel(t.Context(), "enough"))
 		assert.Zero(t, time.Since(started))
-		assert.Positive(t, asked)
+		assert.Positive(t, asked.Load())
 		assert.Equal(t, action.Denied, slow().Code)
 		close(release)
 		synctest.Wait()
@@ -206,9 +205,9 @@ func TestI18_StuckPlannersAreBoundedForThemselves(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, func(w *world, _ *delta.Goal) { w.cfg.MaxAbandoned = 2 })
 		release := make(chan struct{})
-		asked := 0
+		var asked atomic.Int64
 		p := delta.PlannerFunc(func(context.Context, delta.Request) (delta.Proposal, error) {
-			asked++
+			asked.Add(1)
 			<-release
 			return delta.Proposal{}, nil
 		})
@@ -219,7 +218,7 @@ func TestI18_StuckPlannersAreBoundedForThemselves(t *testing.T) {
 				assert.ErrorContains(t, r.Err, "2 planners were given up and still run")
 			}
 		}
-		assert.Equal(t, 2, asked)
+		assert.Equal(t, int64(2), asked.Load())
 		assert.Equal(t, 2, w.engine.Abandoned())
 		assert.Equal(t, action.OK, w.do(call("act", "a")).Code)
 		close(release)
