@@ -118,3 +118,13 @@ func TestInputKeepsDigits(t *testing.T) {
 	require.NoError(t, in.Decode(&v))
 	require.Equal(t, json.Number("9007199254740993"), v["id"])
 }
+
+func TestDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"charge", "charge", 0}, {"chrage", "charge", 1}, {"chage", "charge", 1}, {"kitten", "sitting", 3}, {"größe", "grösse", 2}} {
+		require.Equal(t, tt.want, action.Distance(tt.a, tt.b), "%s %s", tt.a, tt.b)
+		require.Equal(t, tt.want, action.Distance(tt.b, tt.a), "%s %s", tt.b, tt.a)
+	}
+}

@@ -65,6 +65,9 @@ func (f *Failure) Because(err error) *Failure {
 
 // Error names the code, what happened, and the words of whoever decided.
 func (f *Failure) Error() string {
+	if f == nil { // a function's typed nil, returned as an error
+		return "a nil Failure"
+	}
 	s := string(f.Code)
 	if f.Message != "" {
 		s += ": " + f.Message
@@ -76,12 +79,17 @@ func (f *Failure) Error() string {
 }
 
 // Unwrap returns what the failure was made from, if anything.
-func (f *Failure) Unwrap() error { return f.cause }
+func (f *Failure) Unwrap() error {
+	if f == nil {
+		return nil
+	}
+	return f.cause
+}
 
 // Is reports whether target is a Failure of the same code, so that errors.Is(err, &Failure{Code: Denied}) works.
 func (f *Failure) Is(target error) bool {
 	t, ok := target.(*Failure)
-	return ok && t != nil && t.Code == f.Code
+	return ok && t != nil && f != nil && t.Code == f.Code
 }
 
 // Approval returns the id of the approval that the failure is about, or "".

@@ -75,7 +75,7 @@ func (e *Engine) owe(d *debt) {
 	e.debts.mu.Lock()
 	e.debts.owed = append(e.debts.owed, d)
 	e.debts.mu.Unlock()
-	e.keeper.task(d.t.agent.name, d.t.local)
+	e.keeper.owe()
 }
 
 // payDebts pays what is owed of a task, or of all of them where id is "". It returns the first error; what could not be

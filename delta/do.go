@@ -10,7 +10,6 @@ import (
 	"github.com/samber/mo"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
-	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/schema"
@@ -208,87 +207,6 @@ func decodeOutput[Out any](raw json.RawMessage, out *Out) error {
 		return nil
 	}
 	return json.Unmarshal(raw, out)
-}
-
-// observed is a call with what was found out about it once, before any decision.
-type observed struct {
-	def  *declaration
-	call engine.Call
-	err  error // why nothing can be decided: whoever asked, or the engine, stopped meanwhile
-}
-
-// observe evaluates what depends on the input alone: the strict edge, the schema, per-argument risk, the digest.
-func (t *Task) observe(ctx context.Context, c Call) *observed {
-	o := &observed{def: t.agent.defs[c.Action]}
-	o.call = engine.Call{
-		Intent: action.Intent{
-			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: action.CutTo(c.Action, action.MaxName), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),
-		},
-		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), AskID: t.askID(),
-	}
-	in := &o.call.Intent
-	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
-		in.CallID = ""
-	}
-	if o.def == nil {
-		return o
-	}
-	if c.want != nil && c.want != o.def {
-		o.call.Edge = t.notHeld(c.Action)
-		return o
-	}
-	in.Version = o.def.version
-	if o.call.Edge != nil {
-		return o
-	}
-	raw := c.Input
-	if len(raw) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	doc, f := o.def.in.Check(raw)
-	if f == nil {
-		f = t.judge(ctx, o, action.Input{Document: doc})
-	}
-	if f != nil {
-		o.call.Edge = f
-		return o
-	}
-	in.Input = doc
-	in.Digest = approval.Digest(in.Agent, in.Task, in.Action, in.Version, o.def.in.Hash(), doc.Text())
-	return o
-}
-
-// judge runs the user code that looks at an input before anything is decided: the decoding of its type, and risk rules.
-func (t *Task) judge(ctx context.Context, o *observed, in action.Input) (f *action.Failure) {
-	if !o.def.custom && len(o.def.rules) == 0 {
-		got := o.def.decode(in)
-		o.call.Intent.Value = got.value
-		return got.f
-	}
-	ctx, done := t.engine.within(ctx)
-	defer done()
-	got := t.engine.fits(ctx, o.def, in)
-	o.call.Intent.Value = got.value
-	if f = got.f; f == nil {
-		o.call.Rule, o.call.Named = t.engine.demands(ctx, o.def, in)
-	}
-	o.err = context.Cause(ctx)
-	return f
-}
-
-// maxCallID bounds a call id: it is a key in the store.
-const maxCallID = 256
-
-func checkCallID(id string) *action.Failure {
-	if len(id) > maxCallID {
-		return action.Fail(action.InputMalformed, "the call id is %d bytes long, at most %d are allowed", len(id), maxCallID)
-	}
-	for _, r := range id {
-		if r < ' ' || r == 0x7f || r == 0xfffd {
-			return action.Fail(action.InputMalformed, "the call id contains a control character or invalid UTF-8")
-		}
-	}
-	return nil
 }
 
 func (t *Task) askID() string { return t.ID() + idSeparator + t.engine.cfg.ID() }

@@ -26,6 +26,7 @@ type keeper struct {
 	tasks   map[book]bool
 	sealed  map[book]mark
 	failed  map[book]bool // of the goroutine alone
+	pay     bool          // debts may be paid
 	busy    bool
 	closing bool
 	gone    bool // the goroutine does no more: what is noted now is done by whoever opens the store next
@@ -66,6 +67,14 @@ func (k *keeper) task(agent, task string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tasks[book{agent, task}] = true
+	k.wake.Signal()
+}
+
+// owe notes that there are debts to pay.
+func (k *keeper) owe() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pay = true
 	k.wake.Signal()
 }
 
@@ -117,12 +126,17 @@ func (k *keeper) wait(ctx context.Context) error {
 func (k *keeper) work() {
 	defer close(k.done)
 	for {
-		agents, books, more := k.next()
+		agents, books, pay, more := k.next()
 		for b := range k.failed { // once more, beside what is new
 			books[b] = more
 		}
 		clear(k.failed)
-		k.report(k.e.payDebts(k.ctx, ""), "record what planning used", book{})
+		if pay || !more {
+			if err := k.e.payDebts(k.ctx, ""); err != nil {
+				k.report(err, "record what planning used", book{})
+				time.AfterFunc(k.e.cfg.Poll, k.owe)
+			}
+		}
 		for a := range agents {
 			k.report(k.fold(a), "fold beliefs", book{a, ""})
 		}
@@ -139,22 +153,23 @@ func (k *keeper) work() {
 }
 
 // next waits for something to do; more is false when the keeper is closing and this is the rest.
-func (k *keeper) next() (agents map[string]bool, books map[book]bool, more bool) {
+func (k *keeper) next() (agents map[string]bool, books map[book]bool, pay, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy = false
-	for len(k.agents) == 0 && len(k.tasks) == 0 && !k.closing {
+	for len(k.agents) == 0 && len(k.tasks) == 0 && !k.pay && !k.closing {
 		k.idle.Broadcast()
 		k.wake.Wait()
 	}
 	agents, books = k.agents, k.tasks
-	k.agents, k.tasks, k.busy = map[string]bool{}, map[book]bool{}, true
+	pay = k.pay
+	k.agents, k.tasks, k.pay, k.busy = map[string]bool{}, map[book]bool{}, false, true
 	if k.closing && len(agents) == 0 && len(books) == 0 {
 		k.busy, k.gone = false, true
 		k.idle.Broadcast()
-		return nil, map[book]bool{}, false
+		return nil, map[book]bool{}, false, false
 	}
-	return agents, books, true
+	return agents, books, pay, true
 }
 
 func (k *keeper) report(err error, what string, b book) {

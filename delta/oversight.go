@@ -34,6 +34,11 @@ func (e *Engine) Authenticate(ctx context.Context, credential any) (Identity, er
 	if e.cfg.Authenticator == nil {
 		return Identity{}, errors.New("authenticate: the engine has no Authenticator; set Config.Authenticator")
 	}
+	if err := alive(ctx); err != nil {
+		return Identity{}, fmt.Errorf("authenticate: %w", err)
+	}
+	ctx, done := e.within(ctx)
+	defer done()
 	name, err := contain(ctx, &e.identities, e.cfg.Timeout, e.cfg.Grace, func(ctx context.Context) (string, error) {
 		return e.cfg.Authenticator.Authenticate(ctx, credential)
 	})

@@ -120,6 +120,9 @@ func (e *Engine) Run(ctx context.Context, t *Task, p Planner) mo.Result[Report] 
 
 // RunWithin is Run with bounds.
 func (e *Engine) RunWithin(ctx context.Context, t *Task, p Planner, b Bounds) mo.Result[Report] {
+	if ctx == nil {
+		return mo.Err[Report](fmt.Errorf("run: %w", errNoContext))
+	}
 	if t == nil || t.engine != e || p == nil {
 		return mo.Err[Report](errors.New("run: want a task of this engine and a planner"))
 	}

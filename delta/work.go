@@ -20,6 +20,9 @@ const workPage = 64
 // disappeared, writes down approvals that expired and tasks whose deadline passed. It serves the registered agents until
 // ctx ends, then finishes what it has in hand. Any number of engines may work on one store.
 func (e *Engine) Work(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("work: %w", errNoContext)
+	}
 	if err := e.enter(); err != nil {
 		return err
 	}

@@ -174,17 +174,22 @@ type field struct {
 
 func (r *reflection) fields(t reflect.Type, path string) {
 	seen := map[string]string{}
-	for _, f := range r.members(t, path, map[reflect.Type]bool{}) {
+	fields := r.members(t, path, map[reflect.Type]bool{})
+	dropped := map[string]bool{} // by encoding/json: it reads neither of two fields of one name
+	for _, f := range fields {
 		at := join(path, f.name)
 		if other, dup := seen[fold(f.name)]; dup {
 			r.fault(at, "is declared twice, as %s and %s; names must differ in more than case", other, f.at)
+			dropped[fold(f.name)] = true
 		}
 		seen[fold(f.name)] = f.at
-		if !decodes(t, f.name) {
-			r.fault(at, "encoding/json does not read %s.%s under this name; use letters, digits and plain punctuation in its json tag", t, f.f.Name)
-		}
 		r.tags(f.f, at)
 		r.survey(f.f.Type, at)
+	}
+	for _, f := range fields {
+		if !dropped[fold(f.name)] && !decodes(t, f.name) {
+			r.fault(join(path, f.name), "encoding/json does not read %s.%s under this name; use letters, digits and plain punctuation in its json tag", t, f.f.Name)
+		}
 	}
 }
 

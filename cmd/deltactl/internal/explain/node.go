@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
 // at makes an error that names a place of the file.
@@ -54,7 +56,7 @@ func suggestion(have string, fields []field) string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name
-		if d := distance(strings.ToLower(have), f.name); d <= least {
+		if d := action.Distance(strings.ToLower(have), f.name); d <= least {
 			best, least = f.name, d-1
 		}
 	}
@@ -62,26 +64,6 @@ func suggestion(have string, fields []field) string {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
 	return "; known are " + strings.Join(names, ", ")
-}
-
-// distance is the number of characters to insert, delete or replace (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			next := diagonal
-			if a[i] != b[j] {
-				next = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
 
 func kind(n *yaml.Node) string {
