@@ -33,14 +33,15 @@ type Request struct {
 
 // Risk is the risk as the person was shown it: a consent covers no higher one.
 type Risk struct {
-	Declared  int     `json:"declared"`       // 1 to 5
-	Score     float64 `json:"score"`          // estimated from outcomes, 1 to 5
-	Effective float64 `json:"effective"`      // what gated, 1 to 5
-	P         float64 `json:"p"`              // mean probability of Err, 0 to 1
-	Lo        float64 `json:"lo"`             // credible interval of P
-	Hi        float64 `json:"hi"`             //
-	N         int64   `json:"n"`              // outcomes it rests on
-	Rule      string  `json:"rule,omitempty"` // the per-argument rule that raised it
+	Declared  int     `json:"declared"`        // 1 to 5
+	Score     float64 `json:"score"`           // estimated from outcomes, 1 to 5
+	Floor     float64 `json:"floor,omitempty"` // what the action's own record alone says at least, 1 to 5
+	Effective float64 `json:"effective"`       // what gated, 1 to 5
+	P         float64 `json:"p"`               // mean probability of Err, 0 to 1
+	Lo        float64 `json:"lo"`              // credible interval of P
+	Hi        float64 `json:"hi"`              //
+	N         int64   `json:"n"`               // outcomes it rests on
+	Rule      string  `json:"rule,omitempty"`  // the per-argument rule that raised it
 }
 
 // Decision is a person's answer.

@@ -84,6 +84,7 @@ type Claim struct {
 type RiskShown struct {
 	Declared  int     `json:"declared"`           // 1 to 5
 	Score     float64 `json:"score"`              // estimated from outcomes, 1 to 5
+	Floor     float64 `json:"floor,omitempty"`    // what the action's own record alone says at least, 1 to 5
 	Effective float64 `json:"effective"`          // what gated, 1 to 5; never below Declared
 	P         float64 `json:"p"`                  // mean probability of Err, 0 to 1
 	Lo        float64 `json:"lo,omitempty"`       // credible interval of P

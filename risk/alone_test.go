@@ -126,7 +126,6 @@ func TestWhyTellsTheOwnRecord(t *testing.T) {
 // What Update refuses has no estimate but the worst: an action that nothing can be learned of would stay harmless for ever.
 func TestWhatCannotBeLearnedIsCertainToFail(t *testing.T) {
 	m, tr := fresh(t, Config{})
-	b := m.Prior()
 	for i := range maxShared / maxTags {
 		d := Declaration{Name: "a", Risk: 1}
 		for j := range maxTags {
@@ -134,7 +133,7 @@ func TestWhatCannotBeLearnedIsCertainToFail(t *testing.T) {
 		}
 		repeat(t, tr, d, false, 1)
 	}
-	b = tr.Belief()
+	b := tr.Belief()
 	for _, d := range []Declaration{
 		{Name: "a", Risk: 1, Tags: []string{"one-too-many"}},
 		{Name: "a", Risk: 1, Tags: []string{"t1", "t1"}},

@@ -58,6 +58,4 @@ func sigma(x float64) float64 {
 	return e / (1 + e)
 }
 
-func logit(p float64) float64 { return math.Log(p / (1 - p)) }
-
 func clamp(x, lo, hi float64) float64 { return math.Min(math.Max(x, lo), hi) }

@@ -160,7 +160,7 @@ func (r *round) adopt(intent string) {
 }
 
 func approverRisk(s ledger.RiskShown) approval.Risk {
-	return approval.Risk{Declared: s.Declared, Score: s.Score, Effective: s.Effective, P: s.P, Lo: s.Lo, Hi: s.Hi, N: s.N, Rule: s.Rule}
+	return approval.Risk{Declared: s.Declared, Score: s.Score, Floor: s.Floor, Effective: s.Effective, P: s.P, Lo: s.Lo, Hi: s.Hi, N: s.N, Rule: s.Rule}
 }
 
 // consume checks that the approval still covers the call: the same digest by construction, not expired, and a risk that

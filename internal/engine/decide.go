@@ -391,7 +391,7 @@ func (r *round) pinLevel() {
 func (r *round) assess() ledger.RiskShown {
 	e := r.rules.Model.Risk(r.view.Beliefs, r.act.Declaration())
 	return ledger.RiskShown{
-		Declared: r.act.Risk, Score: e.Score, Effective: e.Effective(r.act.Risk, r.call.Rule),
+		Declared: r.act.Risk, Score: e.Score, Floor: e.Floor, Effective: e.Effective(r.act.Risk, r.call.Rule),
 		P: e.P, Lo: e.Lo, Hi: e.Hi, N: e.N, Rule: r.call.Named,
 	}
 }
