@@ -169,6 +169,9 @@ func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action
 	if shown := ask.Risk; r.shown.Effective > shown.Effective {
 		r.pin(liveMark(r.digest, t.State))
 		r.end(ledger.ApprovalRevoked, ask, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
+		if _, known := r.view.Snap.Leases[ask.Intent]; !known { // no lease will say that it has ended: nothing begins here
+			r.lookup = ask.Intent
+		}
 		r.adopt(ask.Intent)
 		return r.open(why)
 	}

@@ -329,3 +329,23 @@ func TestExpiryIsNotRejection(t *testing.T) {
 		assert.Equal(t, action.ApprovalExpired, o.Code)
 	}
 }
+
+// A consent that was given back by an intent that ended, and no longer covers the risk, is asked for anew under an intent
+// that can still run: the ended one would wait in the queue for ever.
+func TestNewRequestIsForAnIntentThatCanRun(t *testing.T) {
+	d := open(t, plain())
+	c := d.call("audit", `{}`)
+	first := d.propose(c).Ask
+	require.NoError(t, d.ask(c.Intent.Digest, approval.Approve))
+	x := d.begin(d.call("audit", `{}`))
+	require.Equal(t, first.Intent, x.Begun.Intent)
+	d.must(x.Settle(d.end(action.NotStarted, "", action.Cost{})))
+	for range 4 {
+		d.learn("audit", true)
+	}
+	d.snap.Leases = map[string]txn.Lease{} // another worker knows nothing of it
+	again := d.propose(d.call("audit", `{}`))
+	require.Equal(t, action.ApprovalRequired, again.Refusal.Code)
+	require.NotNil(t, again.Ask)
+	require.NotEqual(t, first.Intent, again.Ask.Intent)
+}

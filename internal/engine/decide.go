@@ -90,6 +90,7 @@ type round struct {
 	expires    int64
 	ask        *approval.Request // to be opened
 	closing    []ledger.Event    // ends of earlier requests, before the refusal or the begin
+	lookup     string            // an intent whose lease must be read before this can be decided
 	silent     bool              // answer without writing: a parked call still waits
 }
 
@@ -107,6 +108,8 @@ func Decide(rules *Rules, agent *Agent, view *View, call *Call) Decision {
 		f := gates[i].check(r)
 		switch {
 		case f == nil:
+		case r.lookup != "":
+			return Decision{Lookup: r.lookup}
 		case gates[i].waived && rules.Observe:
 			r.pins = r.pins[:mark]
 			r.ask, r.closing, r.silent = nil, nil, false
