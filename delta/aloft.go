@@ -53,6 +53,18 @@ func (a *aloft) land(f *flight) {
 	delete(a.flights, f)
 }
 
+// runs reports whether a call is under way here: its worker has not disappeared, however long its lease has run out.
+func (a *aloft) runs(intent string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for f := range a.flights {
+		if f.intent == intent {
+			return true
+		}
+	}
+	return false
+}
+
 // halt keeps anything more from starting; it reports whether it is the first to. resume takes that back.
 func (a *aloft) halt(why error) (first bool) {
 	a.mu.Lock()

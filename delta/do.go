@@ -217,7 +217,7 @@ func (e *Engine) newOwner() string { return fmt.Sprintf("%s.%d", e.owner, e.seq.
 // do decides, and runs what was permitted.
 func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 	own := newSight()
-	for round, lookups := 0, 0; round < rounds; {
+	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {
 			return t.refused(o, failedStore(err))
 		}
@@ -247,7 +247,11 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 			}
 		}
 		if !reply.OK {
-			round++
+			if found < rounds && discovered(&d, reply) {
+				found++ // a cold record was read, no race lost
+			} else {
+				round++
+			}
 			t.merge(d.Txn, reply, own)
 			if f := t.inTheWay(&d, reply, own); f != nil {
 				return t.refused(o, f)
@@ -270,6 +274,11 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 	return t.refused(o, action.Fail(action.Stale, "the state changed %d times while this was decided; try again", rounds))
 }
 
+// discovered reports a refusal that only brought what a call could not know: the cold record of its id.
+func discovered(d *engine.Decision, r txn.Reply) bool {
+	return r.Failed >= 0 && d.Txn.Clauses[r.Failed].Scope == txn.Record
+}
+
 // unanswered looks up what became of a begin that got no answer, not even when it was repeated: whoever holds its lease
 // runs it, and must not tell anybody that nothing was run.
 func (t *Task) unanswered(ctx context.Context, x *txn.Txn) (txn.Reply, bool) {
@@ -286,7 +295,7 @@ func (t *Task) unanswered(ctx context.Context, x *txn.Txn) (txn.Reply, bool) {
 	}
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	t.state.gap = true // the reply was lost, and with it the revisions
+	t.gap, t.state.gap = true, true // the reply was lost, and with it the revisions
 	return txn.Reply{OK: true, Replay: true, Now: t.now(), Seq: l.Seq, Until: l.Until, AgentRev: -1}, true
 }
 

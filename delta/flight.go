@@ -23,6 +23,7 @@ type flight struct {
 	in   action.Input
 	key  string // idempotency key
 
+	intent  string          // never changes
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine
 	cancel  context.CancelCauseFunc
 	down    func() // ends what the flight started
@@ -72,7 +73,7 @@ func (f *flight) recheck(v *engine.View) *action.Failure {
 // flight takes off: from here the lease is kept alive until land.
 func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *engine.View, reply txn.Reply, sent time.Time) *flight {
 	f := &flight{
-		t: t, def: o.def, call: &o.call, in: action.Input{Document: o.call.Intent.Input}, run: run, view: view,
+		t: t, def: o.def, call: &o.call, in: action.Input{Document: o.call.Intent.Input}, intent: run.Begun.Intent, run: run, view: view,
 		until: sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond), settled: make(chan struct{}),
 	}
 	ctx, f.cancel = context.WithCancelCause(ctx)

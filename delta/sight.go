@@ -23,7 +23,7 @@ func newSight() *sight { return &sight{txn.NewSpace(), map[string]txn.Lease{}} }
 // snapshot puts together what is known; the caller holds the agent's lock. Maps are shared, not copied.
 func (t *Task) snapshot(own *sight) *txn.Snapshot {
 	a := t.state
-	s := &txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending, Gap: a.gap}
+	s := &txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending, Gap: a.gap || t.gap}
 	if own == nil {
 		own = newSight()
 	}
@@ -34,7 +34,8 @@ func (t *Task) snapshot(own *sight) *txn.Snapshot {
 // keep takes over what a snapshot learned; the caller holds the agent's lock.
 func (t *Task) keep(s *txn.Snapshot) {
 	a := t.state
-	t.space, a.space, a.pending, a.gap = s.Task, s.Agent, s.Pending, s.Gap
+	t.space, a.space, a.pending = s.Task, s.Agent, s.Pending
+	t.gap, a.gap = s.Gap, s.Gap // a reading of one task mends its own part and the agent's, not that of another task
 	if s.Now >= a.now {
 		a.now, a.at = s.Now, t.engine.cfg.Now()
 	}
@@ -55,24 +56,36 @@ func (t *Task) refresh(ctx context.Context, always bool) error {
 		return err
 	}
 	t.state.mu.Lock()
-	stale := always || t.state.gap || t.view == nil
-	have := t.snapshot(nil)
+	stale := always || t.state.gap || t.gap || t.view == nil
 	t.state.mu.Unlock()
 	if !stale {
 		return nil
 	}
+	for range rounds {
+		if kept, err := t.reload(ctx); err != nil || kept {
+			return err
+		}
+	}
+	return nil // replies overtook every reading; the gap stays marked, and pins keep decisions right
+}
+
+// reload takes a new reading over, unless a reply has overtaken it.
+func (t *Task) reload(ctx context.Context) (bool, error) {
+	t.state.mu.Lock()
+	have := t.snapshot(nil)
+	t.state.mu.Unlock()
 	loaded, err := t.engine.store.Load(ctx, t.agent.name, t.local, have)
 	if err != nil {
-		return err
+		return false, err
 	}
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	if loaded.Task.Rev < t.space.Rev || loaded.Agent.Rev < t.state.space.Rev {
-		return nil // it was overtaken by a reply; the gap stays marked
+		return false, nil
 	}
 	t.keep(loaded)
 	t.set = nil
-	return nil
+	return true, nil
 }
 
 // tailKept is how many outcomes may wait to be folded before a decision folds them first: the tail is read with every
@@ -108,7 +121,7 @@ func (t *Task) look(s *txn.Snapshot) (*engine.View, error) {
 // freshView is what is known at this moment: what this engine knows where nobody wrote in between, else a new reading.
 func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
 	t.state.mu.Lock()
-	if !t.state.gap {
+	if !t.state.gap && !t.gap {
 		defer t.state.mu.Unlock()
 		s := t.snapshot(nil)
 		s.State = s.State.Clone() // it is used without the lock

@@ -57,6 +57,7 @@ type Task struct {
 	aloft  *aloft      // shared with other handles of the task
 
 	space   txn.Space
+	gap     bool // space lags behind the store
 	view    *engine.View
 	set     *statespace.Set
 	loop    budget.Loop

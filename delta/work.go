@@ -182,7 +182,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 		return err
 	}
 	lease := own.leases[begun.Intent]
-	if lease.Phase != txn.Begin {
+	if lease.Phase != txn.Begin || t.aloft.runs(begun.Intent) {
 		return nil
 	}
 	owner := e.newOwner()

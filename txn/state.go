@@ -117,9 +117,12 @@ func (s *State) take(sp *Space, c *Clause, now int64) {
 		delete(sp.Tokens, c.Key)
 		return
 	}
-	t := sp.Tokens[c.Key]
-	if c.From == "" {
+	t, has := sp.Tokens[c.Key]
+	switch {
+	case c.From == "":
 		t = Token{At: now}
+	case !has: // a snapshot that never saw it: half a token would pass for the whole
+		return
 	}
 	t.State = c.To
 	sp.Tokens[c.Key] = t
