@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 42, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 45, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 10)
 
 func knows(structs ...any) bool {
@@ -59,6 +59,7 @@ func (w *text) event(e *Event) {
 	w.str("action", e.Action)
 	w.str("version", e.Version)
 	w.str("digest", e.Digest)
+	w.str("child", e.Child)
 	w.num("fence", e.Fence)
 	w.str("owner", e.Owner)
 	w.num("attempt", int64(e.Attempt))
@@ -71,6 +72,8 @@ func (w *text) event(e *Event) {
 	w.bulk(e.Bulk)
 	w.claims(e.Claimed)
 	w.yes("returned", e.Returned)
+	w.list("pools", e.Pools)
+	w.yes("cascade", e.Cascade)
 	w.str("approval", e.Approval)
 	w.str("approval_from", e.ApprovalFrom)
 	w.str("approval_state", e.ApprovalState)

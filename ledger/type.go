@@ -44,6 +44,27 @@ const (
 	// Resolved is an operator's word on an intent of unknown outcome: Code, Charged, Identity, Reason.
 	Resolved Type = "resolved"
 
+	// ChildQueued asks for a child task that waits until fewer are active: Child, Input is the child's configuration,
+	// Reserved its budget, State how it stands.
+	ChildQueued Type = "child_queued"
+	// ChildGranted lets a child task start, with Reserved as its budget: as ChildQueued, or after it.
+	ChildGranted Type = "child_granted"
+	// ChildEnded is the end of a child: State, Charged what it has spent so far, Reserved what its calls under way hold.
+	ChildEnded Type = "child_ended"
+	// ChildCharged is what calls of a child that had ended used and held since: Charged and Reserved are totals.
+	ChildCharged Type = "child_charged"
+	// ChildRefused is a child task that was asked for in vain: Code, Failure.
+	ChildRefused Type = "child_refused"
+
+	// PoolLeased lets an agent spend from a shared pool: Pools, Reserved is the slice, State the account of the agent.
+	PoolLeased Type = "pool_leased"
+	// PoolReceived is the slice as it arrives at the agent: Pools, Reserved, State.
+	PoolReceived Type = "pool_received"
+	// PoolReturned is a slice that the agent gives back: Pools, Reserved, State.
+	PoolReturned Type = "pool_returned"
+	// PoolRestored is what was given back as it arrives at the pool: Pools, Reserved, State.
+	PoolRestored Type = "pool_restored"
+
 	// BeliefsFolded moves the beliefs by the pending Outcomes FromSeq to ToSeq: Changes.
 	BeliefsFolded Type = "beliefs_folded"
 	// BeliefReset is an operator's correction of a belief: Changes, Identity, Reason.
@@ -57,7 +78,8 @@ const (
 var types = []Type{
 	TaskStarted, TaskChanged, TaskCancelled, TaskClosed, Refused,
 	ApprovalRequested, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
-	Begun, Attempt, Settled, Late, Resolved, BeliefsFolded, BeliefReset, HookFailed, Note,
+	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
+	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset, HookFailed, Note,
 }
 
 // Types returns every type, in the order of their declaration.
