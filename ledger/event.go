@@ -26,6 +26,7 @@ type Event struct {
 	Action  string `json:"action,omitempty"`
 	Version string `json:"version,omitempty"` // of the action
 	Digest  string `json:"digest,omitempty"`  // of the exact call; see package approval
+	Within  string `json:"within,omitempty"`  // the intent whose function made the call, "" where the planner or the program did
 	Child   string `json:"child,omitempty"`   // the name of a child task in its parent, in the ledgers of both
 
 	// Under which lease.
@@ -73,7 +74,8 @@ type Event struct {
 	Outcomes []Observed `json:"outcomes,omitempty"`
 	Changes  []Change   `json:"changes,omitempty"`
 
-	Text string `json:"text,omitempty"`
+	Text    string         `json:"text,omitempty"`
+	Verdict action.Verdict `json:"verdict,omitempty"` // on the goal of the task
 }
 
 // Claim is a consumable token that an intent took: the state it was in, and the one that names its holder.

@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 45, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 47, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 10)
 
 func knows(structs ...any) bool {
@@ -59,6 +59,7 @@ func (w *text) event(e *Event) {
 	w.str("action", e.Action)
 	w.str("version", e.Version)
 	w.str("digest", e.Digest)
+	w.str("within", e.Within)
 	w.str("child", e.Child)
 	w.num("fence", e.Fence)
 	w.str("owner", e.Owner)
@@ -97,6 +98,7 @@ func (w *text) event(e *Event) {
 	w.outcomes(e.Outcomes)
 	w.changes(e.Changes)
 	w.str("text", e.Text)
+	w.str("verdict", string(e.Verdict))
 }
 
 func (w *text) bulk(m map[string][]string) {

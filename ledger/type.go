@@ -11,6 +11,11 @@ const (
 	TaskStarted Type = "task_started"
 	// TaskChanged replaces the configuration (threshold, limit, approvers, …): State, Identity, Reason.
 	TaskChanged Type = "task_changed"
+	// PhaseChanged moves the task into another phase: State, Text names it, Reason, Intent where a function did.
+	PhaseChanged Type = "phase_changed"
+	// TaskConcluded is a verdict on the goal: Verdict, Reason, Identity, Text says whose word it is, State. TaskClosed
+	// follows where the task still ran.
+	TaskConcluded Type = "task_concluded"
 	// TaskCancelled ends a task on request: Identity, Reason. It absorbs: nothing begins afterwards.
 	TaskCancelled Type = "task_cancelled"
 	// TaskClosed ends a task that is done, or whose deadline has passed: Reason.
@@ -76,7 +81,7 @@ const (
 )
 
 var types = []Type{
-	TaskStarted, TaskChanged, TaskCancelled, TaskClosed, Refused,
+	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed, Refused,
 	ApprovalRequested, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset, HookFailed, Note,

@@ -17,6 +17,8 @@ type Who struct {
 	Reason   string
 	At       int64 // worker time, µs
 	Owner    string
+	Intent   string // of the call whose function it was, "" for none
+	Text     string // what the event says besides
 }
 
 // Start opens a task. It is refused where the task exists: a task that ended stays ended, whoever reuses its id.
@@ -47,6 +49,7 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	e := v.event(t, who.At)
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
+	e.Intent, e.Text = who.Intent, who.Text
 	if next.Deadline > 0 {
 		e.Expires = max(1, next.Deadline-v.Snap.Now)
 	}

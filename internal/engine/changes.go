@@ -25,8 +25,10 @@ func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause { return changesO
 func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 	var c changes
 	switch e.Type {
-	case ledger.TaskStarted, ledger.TaskChanged, ledger.TaskCancelled, ledger.TaskClosed:
+	case ledger.TaskStarted, ledger.TaskChanged, ledger.PhaseChanged, ledger.TaskCancelled, ledger.TaskClosed:
 		c.task(e)
+	case ledger.TaskConcluded:
+		c.put(txn.Task, cellTask, string(e.State))
 	case ledger.Refused:
 		c.refused(e)
 	case ledger.ApprovalRequested:

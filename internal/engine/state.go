@@ -63,6 +63,10 @@ type TaskState struct {
 	Context   []string     `json:"context,omitempty"`
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`
+	Brought   *Brought     `json:"brought,omitempty"` // nil where nothing was
+
+	// Conclusion is the latest verdict on the goal, nil where nobody gave one.
+	Conclusion *action.Conclusion `json:"conclusion,omitempty"`
 }
 
 // Status is where a task is in its life. Every status but Running is terminal.
