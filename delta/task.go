@@ -163,7 +163,7 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 			faults = append(faults, fmt.Errorf("goal requester: %w", err))
 		}
 	}
-	faults = append(faults, checkIdentities("goal approvers", g.Approvers)...)
+	faults = append(faults, approval.CheckList("goal approvers", g.Approvers))
 	if len(g.Approvers) > 0 && !slices.ContainsFunc(g.Approvers, func(a string) bool { return a == approval.Anybody || !action.SameIdentity(a, g.Requester) }) {
 		faults = append(faults, fmt.Errorf("goal approvers: nobody but the requester %q, who never approves; name somebody else, or nobody", g.Requester))
 	}
@@ -174,19 +174,6 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 		ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
 		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
 	}, errors.Join(faults...)
-}
-
-// checkIdentities reports names in a list that no authenticated identity can have.
-func checkIdentities(where string, names []string) (faults []error) {
-	for _, name := range names {
-		if name == approval.Anybody {
-			continue
-		}
-		if err := action.CheckIdentity(name); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", where, err))
-		}
-	}
-	return faults
 }
 
 // adopt returns the one Task of this engine for an id, so that cancelling it reaches every call.
@@ -386,12 +373,12 @@ func (t *Task) SetThreshold(ctx context.Context, by Identity, threshold float64,
 		return fmt.Errorf("threshold is %v, want 1 to 5", threshold)
 	}
 	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
-		if err := engine.MayOperate(v, t.engine.cfg.Operators, by.name); err != nil {
+		if err := engine.MayOperate(v, t.engine.cfg.Operators, t.engine.whoIs(by, reason)); err != nil {
 			return nil, fmt.Errorf("threshold of %s: %w", t, err)
 		}
 		next := v.Task
 		next.Threshold = threshold
-		return engine.Change(v, ledger.TaskChanged, next, t.engine.who(by.name, reason))
+		return engine.Change(v, ledger.TaskChanged, next, t.engine.whoIs(by, reason))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 // Who is behind an operator's transaction, and when.
 type Who struct {
 	Identity string
+	Roles    []string // vouched for
 	Reason   string
 	At       int64 // worker time, µs
 	Owner    string
@@ -73,10 +74,12 @@ func CloseTask(v *View, who Who) (*txn.Txn, error) {
 
 // MayOperate reports why an identity may not act for the task as an operator: whoever requested it, and its agent, never
 // may, whatever list they are on.
-func MayOperate(v *View, operators []string, identity string) error {
+func MayOperate(v *View, operators []string, who Who) error {
 	self := approval.Request{Agent: v.Task.Agent, Requester: v.Task.Requester}
-	return approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), identity)
+	return approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), who.person())
 }
+
+func (w Who) person() approval.Person { return approval.Person{Name: w.Identity, Roles: w.Roles} }
 
 // ReadAsk returns the approval with that digest, and its state as of store time now: what waited too long is expired,
 // written down or not.
@@ -105,7 +108,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}
-	if err := approval.MayDecide(ask, v.Task.Approvers, who.Identity); err != nil {
+	if err := approval.MayDecide(ask, v.Task.Approvers, who.person()); err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
 	q := ask
