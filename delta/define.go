@@ -377,11 +377,12 @@ func (b Builder[In, Out]) MustBuild() *Action[In, Out] {
 }
 
 func (d *declaration) compile() *engine.Action {
-	return &engine.Action{
+	a := &engine.Action{
 		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
 		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
 		UntilTrust: d.untilTrust, Context: d.context, Rules: d.ruleNames(),
 	}
+	return a.Ready()
 }
 
 func (d *declaration) ruleNames() (out []engine.Rule) {

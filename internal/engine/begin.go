@@ -22,14 +22,28 @@ func (r *round) event(t ledger.Type) ledger.Event {
 }
 
 func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {
-	return &txn.Txn{Agent: r.agent.Name, Task: r.call.Intent.Task, Phase: phase, Intent: intent, Fence: 1, Owner: r.call.Owner, TTL: r.call.TTL, Clauses: r.pins}
+	p := &page{Txn: txn.Txn{Agent: r.agent.Name, Task: r.call.Intent.Task, Phase: phase, Intent: intent, Fence: 1, Owner: r.call.Owner, TTL: r.call.TTL}}
+	p.Clauses = append(p.room[:0], r.pins...)
+	return &p.Txn
+}
+
+// page is a transaction with room for what most hold.
+type page struct {
+	txn.Txn
+	room [12]txn.Clause
 }
 
 // write appends an event and what it changes.
 func write(t *txn.Txn, e, held *ledger.Event) {
-	text := eventText(e)
-	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
-	t.Add(changesOf(e, held, text)...)
+	b := scratch()
+	*b = appendEvent((*b)[:0], e)
+	c := changes{list: t.Clauses}
+	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
+	text := c.keep(*b)
+	release(b)
+	c.add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
+	c.of(e, held, text)
+	t.Clauses = c.list
 }
 
 // begin writes the intent with everything it holds.

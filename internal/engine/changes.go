@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +24,11 @@ func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause { return changesO
 // changesOf is Changes for who has the event's text already; "" is nobody.
 func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 	var c changes
+	c.of(e, held, text)
+	return c.list
+}
+
+func (c *changes) of(e, held *ledger.Event, text string) {
 	switch e.Type {
 	case ledger.TaskStarted, ledger.TaskChanged, ledger.PhaseChanged, ledger.TaskCancelled, ledger.TaskClosed:
 		c.task(e)
@@ -36,11 +41,11 @@ func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 	case ledger.ApprovalApproved:
 		c.mark(e)
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
-			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	case ledger.ApprovalRejected, ledger.ApprovalRevoked, ledger.ApprovalExpired:
 		c.mark(e)
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
-			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	case ledger.Begun:
 		c.begun(e, text)
 	case ledger.Attempt:
@@ -52,12 +57,31 @@ func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 	case ledger.Resolved:
 		c.resolved(e, held)
 	}
-	return c
 }
 
-type changes []txn.Clause
+// changes gathers clauses. The strings they name are cut out of one text, which is one piece of memory for them all.
+type changes struct {
+	list []txn.Clause
+	text strings.Builder
+}
 
-func (c *changes) add(cs ...txn.Clause) { *c = append(*c, cs...) }
+func (c *changes) add(cs ...txn.Clause) { c.list = append(c.list, cs...) }
+
+// cat joins strings in the text.
+func (c *changes) cat(parts ...string) string {
+	from := c.text.Len()
+	for _, p := range parts {
+		c.text.WriteString(p)
+	}
+	return c.text.String()[from:]
+}
+
+// keep copies bytes into the text.
+func (c *changes) keep(b []byte) string {
+	from := c.text.Len()
+	c.text.Write(b)
+	return c.text.String()[from:]
+}
 
 func (c *changes) put(scope txn.Scope, key, val string) {
 	c.add(txn.Clause{Op: txn.Put, Scope: scope, Key: key, Val: val})
@@ -82,6 +106,8 @@ func (c *changes) count(key string, n int64) {
 // member names an intent in a queue of the agent.
 func member(task, intent string) string { return task + "\n" + intent }
 
+func (c *changes) member(task, intent string) string { return c.cat(task, "\n", intent) }
+
 func (c *changes) task(e *ledger.Event) {
 	c.put(txn.Task, cellTask, string(e.State))
 	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
@@ -96,8 +122,8 @@ func (c *changes) refused(e *ledger.Event) {
 		c.add(txn.Clause{Op: txn.Count, Scope: txn.Agent, Key: countBreach, N: 1, Min: txn.NoMin, Max: txn.NoMax})
 	}
 	if e.Returned { // it ends a parked intent
-		c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, 0))
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+		c.outcome(e, 0)
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	}
 }
 
@@ -106,14 +132,14 @@ func (c *changes) requested(e *ledger.Event, text string) {
 	c.put(txn.Record, cellRequest+e.Approval, e.Digest)
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval, N: e.Expires})
 	if e.Attempt == 0 { // a first request parks the intent
-		c.put(txn.Record, cellIntent+e.Intent, orText(text, e))
+		c.put(txn.Record, c.cat(cellIntent, e.Intent), orText(text, e))
 		c.call(e)
 	}
 }
 
 func (c *changes) call(e *ledger.Event) {
 	if e.Call != "" {
-		c.put(txn.Record, cellCall+e.Call, e.Intent+"\n"+cmp.Or(e.Digest, "-"))
+		c.put(txn.Record, c.cat(cellCall, e.Call), c.cat(e.Intent, "\n", cmp.Or(e.Digest, "-")))
 	}
 }
 
@@ -136,7 +162,7 @@ func (c *changes) mark(e *ledger.Event) {
 }
 
 func (c *changes) begun(e *ledger.Event, text string) {
-	c.put(txn.Record, cellIntent+e.Intent, orText(text, e))
+	c.put(txn.Record, c.cat(cellIntent, e.Intent), orText(text, e))
 	if e.Fence > 1 {
 		return
 	}
@@ -150,7 +176,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 	}
 	if e.Approval != "" {
 		c.mark(e)
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	}
 	c.call(e)
 }
@@ -159,7 +185,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 func (c *changes) attempt(e, held *ledger.Event) {
 	c.charge(plus(minus(e.Charged, held.Reserved), e.Reserved), e.Charged)
 	c.count(countRuns, 1)
-	c.put(txn.Record, cellIntent+e.Intent, eventText(Continued(held, e)))
+	c.put(txn.Record, c.cat(cellIntent, e.Intent), c.event(Continued(held, e)))
 	c.learn(e)
 }
 
@@ -176,8 +202,10 @@ func Continued(held, e *ledger.Event) *ledger.Event {
 
 func (c *changes) learn(e *ledger.Event) {
 	if e.Learned != nil {
-		text, _ := json.Marshal(e.Learned) // plain fields: cannot fail
-		c.add(txn.Clause{Op: txn.Pend, Scope: txn.Agent, Val: string(text)})
+		b := scratch()
+		*b = ledger.AppendObserved((*b)[:0], e.Learned)
+		c.add(txn.Clause{Op: txn.Pend, Scope: txn.Agent, Val: c.keep(*b)})
+		release(b)
 	}
 }
 
@@ -187,6 +215,7 @@ func (c *changes) settled(e, held *ledger.Event) {
 	case action.ChargeReserved:
 		keys := unknownKeys(e.Action, string(held.Input), held.Value)
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenUnknown + e.Intent, To: unresolved, Val: strings.Join(keys, "\n")})
+		c.count(countUnsure+e.Action, 1)
 		for _, key := range keys {
 			c.count(key, 1)
 		}
@@ -201,7 +230,7 @@ func (c *changes) settled(e, held *ledger.Event) {
 	}
 	c.facts(e)
 	c.learn(e)
-	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))
+	c.outcome(e, held.Attempt)
 }
 
 // release gives back what the intent held. What moved on meanwhile is skipped: a settle is refused by its fence alone.
@@ -226,14 +255,9 @@ func minus(a, b action.Cost) action.Cost {
 
 func (c *changes) facts(e *ledger.Event) {
 	for _, k := range e.Facts {
-		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenFact + k, To: held})
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: c.cat(tokenFact, k), To: held})
 	}
-	sets := make([]string, 0, len(e.Bulk))
-	for k := range e.Bulk {
-		sets = append(sets, k)
-	}
-	slices.Sort(sets)
-	for _, k := range sets {
+	for _, k := range slices.Sorted(maps.Keys(e.Bulk)) {
 		text, _ := json.Marshal(e.Bulk[k]) // strings: cannot fail
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held + ":" + e.Intent, Val: string(text)})
 	}
@@ -246,12 +270,13 @@ func (c *changes) resolved(e, held *ledger.Event) {
 	last := Beyond(e.Charged, held.Charged)
 	c.charge(minus(last, held.Reserved), last)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
+	c.count(countUnsure+e.Action, -1)
 	for _, key := range unknownKeys(e.Action, string(held.Input), held.Value) {
 		c.count(key, -1)
 	}
 	c.facts(e)
 	c.learn(e)
-	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))
+	c.outcome(e, held.Attempt)
 }
 
 func orText(text string, e *ledger.Event) string {
@@ -261,15 +286,39 @@ func orText(text string, e *ledger.Event) string {
 	return text
 }
 
-func eventText(e *ledger.Event) string {
-	text, err := ledger.Encode(*e)
-	if err != nil { // every event that gets here was made by this package from checked values
-		return fmt.Sprintf(`{"v":%d,"type":"note","text":%q}`, ledger.Version, err)
-	}
-	return text
+// event writes an event into the text.
+func (c *changes) event(e *ledger.Event) string {
+	b := scratch()
+	defer release(b)
+	*b = appendEvent((*b)[:0], e)
+	return c.keep(*b)
 }
 
-func outcomeText(e *ledger.Event, attempts int) string {
+func eventText(e *ledger.Event) string {
+	b := scratch()
+	defer release(b)
+	*b = appendEvent((*b)[:0], e)
+	return string(*b)
+}
+
+func appendEvent(dst []byte, e *ledger.Event) []byte {
+	out, err := ledger.AppendEvent(dst, e)
+	if err != nil { // every event that gets here was made by this package from checked values
+		return fmt.Appendf(dst, `{"v":%d,"type":"note","text":%q}`, ledger.Version, err)
+	}
+	return out
+}
+
+// outcome puts what an event says of its intent's end into the cell of the outcome.
+func (c *changes) outcome(e *ledger.Event, attempts int) {
+	o := outcomeOf(e, attempts)
+	b := scratch()
+	*b = ledger.AppendOutcome((*b)[:0], &o)
+	c.put(txn.Record, c.cat(cellOutcome, e.Intent), c.keep(*b))
+	release(b)
+}
+
+func outcomeOf(e *ledger.Event, attempts int) action.Outcome {
 	o := action.Outcome{
 		Intent: e.Intent, Action: e.Action, Code: e.Code, Output: e.Output, Cost: e.Charged, Overrun: e.Overrun, Attempts: max(attempts, 1),
 		Failure: e.Failure, Waived: e.Waived,
@@ -277,16 +326,7 @@ func outcomeText(e *ledger.Event, attempts int) string {
 	if e.Code.Info().Executed == action.No {
 		o.Attempts = 0
 	}
-	text := jsonText(o)
-	if bytes.Contains(text, []byte(`\ufffd`)) {
-		// A tool's words may hold bytes that are not UTF-8. The ledger writes U+FFFD for them, and so must the cell, or it
-		// would not be the fold of its event: what is read back once is what the ledger holds.
-		var clean action.Outcome
-		if json.Unmarshal(text, &clean) == nil {
-			text = jsonText(clean)
-		}
-	}
-	return string(text)
+	return o
 }
 
 // ReadOutcome decodes a recorded outcome.

@@ -329,6 +329,10 @@ func (r *round) notLegal(need *statespace.Requirement, why string) *action.Failu
 
 // outcomeKnown refuses the same action and input while an outcome of it is unknown.
 func (r *round) outcomeKnown() *action.Failure {
+	if key := r.act.unsure(); r.view.Snap.Task.Counters[key] <= 0 { // of no input whatever
+		r.pin(count(key, 0, txn.NoMin, 0))
+		return nil
+	}
 	for _, key := range unknownKeys(r.act.Name, r.call.Intent.Input.Text(), r.call.Intent.Value) {
 		if r.view.Snap.Task.Counters[key] <= 0 {
 			r.pin(count(key, 0, txn.NoMin, 0))
@@ -387,7 +391,7 @@ func (r *round) riskUnderCeiling() *action.Failure {
 
 // pinLevel pins the cell that is rewritten when the action's estimated level moves.
 func (r *round) pinLevel() {
-	key := cellLevel + r.act.Name
+	key := r.act.level()
 	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: key, N: r.view.Snap.Agent.Cells[key].Ver})
 }
 

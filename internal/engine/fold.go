@@ -152,7 +152,7 @@ func beliefCells(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, 
 			c.put(txn.Agent, cellLevel+name, level)
 		}
 	}
-	return c
+	return c.list
 }
 
 // drifted reports whether the score of an action that did not run has left the step it was in by more than the step below:

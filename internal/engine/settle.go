@@ -40,7 +40,9 @@ func (x *Run) event(t ledger.Type, at int64) ledger.Event {
 }
 
 func (x *Run) txn(phase txn.Phase) *txn.Txn {
-	return &txn.Txn{Agent: x.Begun.Agent, Task: x.Begun.Task, Phase: phase, Intent: x.Begun.Intent, Fence: x.Fence, Owner: x.Owner}
+	p := &page{Txn: txn.Txn{Agent: x.Begun.Agent, Task: x.Begun.Task, Phase: phase, Intent: x.Begun.Intent, Fence: x.Fence, Owner: x.Owner}}
+	p.Clauses = p.room[:0]
+	return &p.Txn
 }
 
 // Settle ends the run. It rests on nothing but its fence.

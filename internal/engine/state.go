@@ -24,6 +24,7 @@ const (
 	tokenUnknown = "u/"         // Task: + intent; its outcome is not known, its value names the counters, a line each
 	tokenNo      = "n/"         // Task: + action, version and value; the mark of the request that a person rejected
 	countUnknown = "unknown/"   // Task: + action and input; intents of unknown outcome
+	countUnsure  = "unsure/"    // Task: + action; all its intents of unknown outcome
 	countFacts   = "facts"      // Task: how often facts were established, the same again included
 	countRuns    = "runs"       // Task: executed attempts
 	countBreach  = "violations" // Agent: refusals of rules the planner could have known

@@ -3,7 +3,22 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"sync"
 )
+
+// scratches are buffers in which texts are put together before they are kept as strings.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+func scratch() *[]byte { return scratches.Get().(*[]byte) }
+
+// scratchKept is the largest buffer that is kept for the next text.
+const scratchKept = 64 << 10
+
+func release(b *[]byte) {
+	if cap(*b) <= scratchKept {
+		scratches.Put(b)
+	}
+}
 
 // jsonText is v as JSON without HTML escaping: a checked input or output inside keeps its canonical bytes, so that a person
 // is shown, and a caller given, exactly what the digest and the ledger hold. v has plain fields only and cannot fail.
