@@ -36,8 +36,19 @@ type Goal struct {
 	Requester string
 	// ApprovalTTL is how long a request for approval waits; 0 is the engine's.
 	ApprovalTTL time.Duration
-	// Context names what the task brings along, for actions that require it.
+	// Context names what the task brings along, for actions that require it. Ids of attachments are added to it.
 	Context []string
+
+	// Phase says where in a longer work the task is; see [Task.SetPhase]. "" is none, else a name by [action.CheckName].
+	Phase string
+	// Storylines tell what has happened before and what it is about, for planners and functions; at most MaxStorylines.
+	Storylines []string
+	// Attachments are images, audio and files that the task brings along.
+	Attachments []Attachment
+	// Skills names those of Config.Skills that planners and functions may read in this task, beside those of the agent.
+	Skills []string
+	// Channels names those of Config.Channels that messages of this task may go to, see [Communicate].
+	Channels []string
 }
 
 // taskState checks a goal.
@@ -81,11 +92,14 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	if len(g.Approvers) > 0 && !slices.ContainsFunc(g.Approvers, func(a string) bool { return a == approval.Anybody || !action.SameIdentity(a, g.Requester) }) {
 		faults = append(faults, fmt.Errorf("goal approvers: nobody but the requester %q, who never approves; name somebody else, or nobody", g.Requester))
 	}
+	faults = append(faults, unreachable(g)...)
 	if !g.Deadline.IsZero() && !g.Deadline.After(e.cfg.Now()) {
 		faults = append(faults, fmt.Errorf("goal deadline %s has passed", g.Deadline.Format(time.RFC3339)))
 	}
+	brought, more := e.bring(&g)
+	faults = append(faults, more...)
 	return engine.TaskState{
-		ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
+		Brought: brought, ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
 		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
 	}, errors.Join(faults...)
 }

@@ -66,3 +66,18 @@ func (e *Engine) whoIs(by Identity, reason string) engine.Who {
 	w.Roles = by.roles
 	return w
 }
+
+// unreachable reports the actions of a goal's agent whose quorum its approvers could never reach: a dead end that nobody
+// would see until a call waits there. Where nobody is named at all, nothing that needs an approval is offered.
+func unreachable(g Goal) (faults []error) {
+	if len(g.Approvers) == 0 {
+		return nil
+	}
+	s := engine.TaskState{Agent: g.Agent.name, Requester: g.Requester, Approvers: g.Approvers}
+	for _, name := range g.Agent.Actions() {
+		if no := engine.Unreachable(&s, g.Agent.compiled.Actions[name]); no != "" {
+			faults = append(faults, action.Fail(action.NoApprover, "goal approvers: action %q: %s", name, no))
+		}
+	}
+	return faults
+}

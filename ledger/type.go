@@ -26,7 +26,13 @@ const (
 
 	// ApprovalRequested asks a person: Approval, Intent, Digest, Risk, Policy, Expires.
 	ApprovalRequested Type = "approval_requested"
-	// ApprovalApproved is a person's consent: Approval, Identity, Reason.
+	// ApprovalVoted is a consent to a call that needs more than have been given: Approval, Identity, Reason, State holds
+	// the votes.
+	ApprovalVoted Type = "approval_voted"
+	// ApprovalWithdrawn takes back a consent while others are awaited: Approval, Identity, Reason, State.
+	ApprovalWithdrawn Type = "approval_withdrawn"
+	// ApprovalApproved is a person's consent, the last that was needed: Approval, Identity, Reason, State where there were
+	// others.
 	ApprovalApproved Type = "approval_approved"
 	// ApprovalRejected is a person's refusal: Approval, Identity, Reason.
 	ApprovalRejected Type = "approval_rejected"
@@ -36,6 +42,13 @@ const (
 	ApprovalExpired Type = "approval_expired"
 	// ApprovalWaived is a demand for approval that earned trust answered: no person was involved. Risk, Reason.
 	ApprovalWaived Type = "approval_waived"
+
+	// GlassBroken is an operator's override of the need for approvals: Text is its id, Identity, Reason, Expires, State.
+	GlassBroken Type = "glass_broken"
+	// GlassUsed marks a call that the override let through: Text is its id, Identity who opened it, Reason, Intent, Risk.
+	GlassUsed Type = "glass_used"
+	// GlassClosed ends the override: Text is its id, Identity and Reason, no identity where it expired.
+	GlassClosed Type = "glass_closed"
 
 	// Begun is written before any effect: the intent holds Reserved, Claimed and Approval under Fence and Owner.
 	Begun Type = "begun"
@@ -82,7 +95,8 @@ const (
 
 var types = []Type{
 	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed, Refused,
-	ApprovalRequested, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
+	ApprovalRequested, ApprovalVoted, ApprovalWithdrawn, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
+	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset, HookFailed, Note,
 }

@@ -29,6 +29,9 @@ func Start(s TaskState, at, untilDeadline int64) *txn.Txn {
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: 0})
 	e := ledger.Event{V: ledger.Version, Type: ledger.TaskStarted, At: at, Agent: s.Agent, Task: s.ID, Text: s.Goal, Expires: untilDeadline}
 	e.State = stateText(s)
+	if s.Parent != nil {
+		e.Child = s.Parent.Child
+	}
 	write(t, &e, nil)
 	return t
 }
@@ -46,9 +49,13 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 	if v.Task.Status != Running {
 		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
 	}
+	if f := within(&v.Task, &next); f != nil {
+		return nil, f
+	}
 	x := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	e := v.event(t, who.At)
+	v.endOfFamily(x, &e)
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
 	e.Intent, e.Text = who.Intent, who.Text
 	if next.Deadline > 0 {
@@ -110,6 +117,9 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 	}
 	if err := approval.MayDecide(ask, v.Task.Approvers, who.person()); err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
+	}
+	if verb == approval.Approve && ask.Quorum.Need() > 1 {
+		return vote(v, ask, token, who)
 	}
 	q := ask
 	t := &txn.Txn{Agent: q.Agent, Task: q.Task, Phase: txn.Plain}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/schema"
@@ -19,9 +20,11 @@ type Action struct {
 	Estimate    action.Cost // declared
 	Maximum     action.Limit
 	Effect      action.Effect
-	Keyed       bool    // declares an idempotency key
-	Approve     bool    // asks for an approval whatever its risk
-	UntilTrust  float64 // > 0: Approve is waived from this trust on
+	Keyed       bool             // declares an idempotency key
+	Approve     bool             // asks for an approval whatever its risk
+	UntilTrust  float64          // > 0: Approve is waived from this trust on
+	Quorum      *approval.Quorum // how many must consent where a person is asked, nil for one
+	UndoneBy    string           // the action that is declared to undo it
 	Context     []string
 	Rules       []Rule // per-argument risk, evaluated by the shell
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -30,6 +29,9 @@ func (r *round) approved() *action.Failure {
 		r.unneeded(t, has)
 		return nil
 	}
+	if r.throughGlass() {
+		return r.despite(t, has)
+	}
 	if !has {
 		return r.request(why)
 	}
@@ -56,6 +58,22 @@ func (r *round) approved() *action.Failure {
 		return r.overtaken(state, ask)
 	}
 	return r.request(why) // consumed, revoked or expired: another request
+}
+
+// despite lets a call through an override: no new approval is asked for, but what a person rejected stays rejected.
+func (r *round) despite(t txn.Token, has bool) *action.Failure {
+	if state, ask, err := readAsk(t); has && err == nil && state == approval.Rejected {
+		r.glass = nil
+		r.pin(haveMark(r.digest, t.State))
+		return r.rejected(ask)
+	}
+	if f := r.rejectedAlike(); f != nil {
+		r.glass = nil
+		return f
+	}
+	r.unneeded(t, has)
+	r.expires = 0
+	return nil
 }
 
 // overtaken answers a parked call whose own request is over: it was taken up or ended between two looks, and its record
@@ -167,18 +185,26 @@ func approverRisk(s ledger.RiskShown) approval.Risk {
 // has not risen above what the approver saw.
 func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action.Failure {
 	if shown := ask.Risk; r.shown.Effective > shown.Effective {
-		r.pin(liveMark(r.digest, t.State))
-		r.end(ledger.ApprovalRevoked, ask, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
-		if _, known := r.view.Snap.Leases[ask.Intent]; !known { // no lease will say that it has ended: nothing begins here
-			r.lookup = ask.Intent
-		}
-		r.adopt(ask.Intent)
-		return r.open(why)
+		return r.askAnew(t, ask, why, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
+	}
+	if !ask.Quorum.Equal(r.act.Quorum) {
+		return r.askAnew(t, ask, why, fmt.Sprintf("the action asks for %s now", r.act.Quorum))
 	}
 	r.pin(liveMark(r.digest, t.State))
 	r.adopt(ask.Intent)
 	r.approvalID, r.expires = ask.ID, t.Exp
 	return nil
+}
+
+// askAnew ends a consent that does not cover the call as it is now, and opens another request for it.
+func (r *round) askAnew(t txn.Token, ask approval.Request, why []string, reason string) *action.Failure {
+	r.pin(liveMark(r.digest, t.State))
+	r.end(ledger.ApprovalRevoked, ask, reason)
+	if _, known := r.view.Snap.Leases[ask.Intent]; !known { // no lease will say that it has ended: nothing begins here
+		r.lookup = ask.Intent
+	}
+	r.adopt(ask.Intent)
+	return r.open(why)
 }
 
 // request opens a request in place of none or of one that is over.
@@ -211,18 +237,12 @@ func (r *round) rejectedAlike() *action.Failure {
 }
 
 func (r *round) open(why []string) *action.Failure {
-	if len(r.view.Task.Approvers) == 0 {
+	if no := Unreachable(&r.view.Task, r.act); no != "" {
 		r.closing = nil
 		f := action.Fail(action.NoApprover, "action %q needs an approval and this task has nobody to ask", r.act.Name)
-		return f.With(action.DetailRule, strings.Join(why, "; ")+"; approvers are named in Goal.Approvers")
+		return f.With(action.DetailRule, strings.Join(why, "; ")+"; "+no)
 	}
-	shown := r.shown
-	r.ask = &approval.Request{
-		ID: r.call.AskID, Agent: r.agent.Name, Task: r.view.Task.ID, Intent: r.intent(), Action: r.act.Name, Version: r.act.Version,
-		Digest: r.digest, Input: json.RawMessage(r.call.Intent.Input.Text()), Value: r.call.Intent.Value, Why: why, Risk: approverRisk(shown),
-		Policy: r.policy.Version, Forecast: r.reserved, Requester: r.view.Task.Requester,
-		Asked: r.call.Now, Expires: r.call.Now + r.view.Task.AskTTL,
-	}
+	r.ask = r.newRequest(why)
 	f := action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, r.ask.ID)
 	return f.With(action.DetailRule, strings.Join(why, "; "))
 }

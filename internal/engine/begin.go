@@ -73,7 +73,11 @@ func (r *round) begin() Decision {
 		write(t, &w, nil)
 	}
 	r.close(t)
+	r.marked(t)
 	write(t, &e, nil)
+	if r.glass != nil {
+		r.expires = r.glass.Until
+	}
 	return Decision{Txn: t, Begun: &e, Expires: r.expires}
 }
 

@@ -38,13 +38,21 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.refused(e)
 	case ledger.ApprovalRequested:
 		c.requested(e, text)
+	case ledger.ApprovalVoted, ledger.ApprovalWithdrawn:
+		c.votes(e)
+	case ledger.GlassBroken, ledger.GlassClosed:
+		c.glass(e)
 	case ledger.ApprovalApproved:
+		c.votes(e)
 		c.mark(e)
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
+		c.approvedLast(e)
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueDesk, Val: e.Approval},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
 			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	case ledger.ApprovalRejected, ledger.ApprovalRevoked, ledger.ApprovalExpired:
 		c.mark(e)
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueDesk, Val: e.Approval},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
 			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	case ledger.Begun:
 		c.begun(e, text)
@@ -52,8 +60,11 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.attempt(e, held)
 	case ledger.Settled:
 		c.settled(e, held)
+	case ledger.ChildQueued, ledger.ChildGranted, ledger.ChildEnded, ledger.ChildCharged:
+		c.child(e, held)
 	case ledger.Late:
 		c.charge(e.Charged, e.Charged)
+		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
 	}
@@ -112,6 +123,12 @@ func (c *changes) task(e *ledger.Event) {
 	c.put(txn.Task, cellTask, string(e.State))
 	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task})
+		if e.Child != "" {
+			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task})
+		}
+		if e.Cascade {
+			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueEnds, Val: e.Task})
+		}
 		return
 	}
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
@@ -130,7 +147,8 @@ func (c *changes) refused(e *ledger.Event) {
 func (c *changes) requested(e *ledger.Event, text string) {
 	c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State), N: e.Expires})
 	c.put(txn.Record, cellRequest+e.Approval, e.Digest)
-	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval, N: e.Expires})
+	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval, N: e.Expires},
+		txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueDesk, Val: e.Approval})
 	if e.Attempt == 0 { // a first request parks the intent
 		c.put(txn.Record, c.cat(cellIntent, e.Intent), orText(text, e))
 		c.call(e)
@@ -147,7 +165,7 @@ func (c *changes) call(e *ledger.Event) {
 func (c *changes) mark(e *ledger.Event) {
 	switch {
 	case e.ApprovalState == "":
-	case e.State != nil:
+	case e.State != nil && e.Type == ledger.ApprovalRejected:
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State)})
 		if key := noKey(e.Action, e.Version, e.Value); key != "" { // the same by another spelling is not asked again either
 			c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: key, To: e.ApprovalState, Val: string(e.State)})

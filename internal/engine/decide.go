@@ -84,6 +84,7 @@ type round struct {
 	reserved action.Cost
 	waived   []*action.Failure
 
+	glass      *Glass // the override that answers the demand for an approval
 	approvalID string // of the approval to be consumed
 	digest     string // of the token that carries it
 	parked     string // the intent that waits for it
@@ -369,12 +370,13 @@ func (r *round) policyPermits() *action.Failure {
 
 func (r *round) permits(input any, anyInput bool) policy.Decision {
 	e := r.view.Beliefs
-	return permits(r.rules, r.agent, policy.Request{
+	q := policy.Request{
 		Agent: r.agent.Name, Action: r.act.Name, Version: r.act.Version, Input: input, AnyInput: anyInput, Declared: r.act.Risk,
 		Effective:  r.rules.Model.Risk(e, r.act.Declaration()).Effective(r.act.Risk, r.call.Rule),
 		Trust:      r.rules.Model.Trust(e).Score,
 		Provenance: r.call.Intent.Provenance,
-	})
+	}
+	return r.allowed(q, permits(r.rules, r.agent, q))
 }
 
 // gate 6

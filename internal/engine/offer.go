@@ -154,8 +154,10 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	case len(st.Reasons) > 0:
 	case len(why) == 0:
 		st.Status, st.Asks = action.Legal, a.ask(v.Task.Threshold)
-	case len(v.Task.Approvers) == 0:
-		st.Reasons = append(why, string(action.NoApprover)+": this task has nobody to ask")
+	case r.throughGlass():
+		st.Status = action.Legal
+	case Unreachable(&v.Task, a) != "":
+		st.Reasons = append(why, string(action.NoApprover)+": "+Unreachable(&v.Task, a))
 	default:
 		st.Status, st.Reasons = action.Gated, why
 	}

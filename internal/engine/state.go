@@ -22,6 +22,9 @@ const (
 	tokenFact    = "f/"         // Task: + fact key; held, or claimed:INTENT
 	tokenAsk     = "a/"         // Task: + digest; an approval, see approval.Mark
 	tokenUnknown = "u/"         // Task: + intent; its outcome is not known, its value names the counters, a line each
+	tokenVotes   = "v/"         // Task: + digest; the number of the last change of its votes, its value the votes
+	tokenGlass   = "glass"      // Task: open:ID; an operator's override, its value a Glass
+	tokenLast    = "last/"      // Agent: + action; TASK and digest of the call approved last
 	tokenNo      = "n/"         // Task: + action, version and value; the mark of the request that a person rejected
 	countUnknown = "unknown/"   // Task: + action and input; intents of unknown outcome
 	countUnsure  = "unsure/"    // Task: + action; all its intents of unknown outcome
@@ -38,8 +41,11 @@ const (
 
 	// QueueAsks holds pending approvals, due when they expire; QueueReady parked calls that were approved; QueueTasks
 	// running tasks, due at their deadline.
-	QueueAsks  = "asks"
+	QueueAsks = "asks"
+	// QueueDesk holds them in the order in which they were asked for, QueueGlass overrides, due when they expire.
 	QueueReady = "ready"
+	QueueDesk  = "desk"
+	QueueGlass = "glass"
 	QueueTasks = "tasks"
 )
 
@@ -68,6 +74,10 @@ type TaskState struct {
 
 	// Conclusion is the latest verdict on the goal, nil where nobody gave one.
 	Conclusion *action.Conclusion `json:"conclusion,omitempty"`
+
+	Family Family  `json:"family,omitzero"`  // what children it may have
+	Parent *Parent `json:"parent,omitempty"` // whose child it is
+	Bounds []Bound `json:"bounds,omitempty"` // what its ancestors let through, the first of them first
 }
 
 // Status is where a task is in its life. Every status but Running is terminal.
