@@ -123,12 +123,7 @@ func (c *changes) task(e *ledger.Event) {
 	c.put(txn.Task, cellTask, string(e.State))
 	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task})
-		if e.Child != "" {
-			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task})
-		}
-		if e.Cascade {
-			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueEnds, Val: e.Task})
-		}
+		c.endOfFamily(e)
 		return
 	}
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
