@@ -124,8 +124,12 @@ func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
 	if !t.state.gap && !t.gap {
 		defer t.state.mu.Unlock()
 		s := t.snapshot(nil)
+		v, err := t.look(s)
+		if err != nil {
+			return nil, err
+		}
 		s.State = s.State.Clone() // it is used without the lock
-		return t.look(s)
+		return v.Apart(s), nil
 	}
 	t.state.mu.Unlock()
 	return t.peek(context.WithoutCancel(ctx))

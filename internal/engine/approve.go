@@ -138,8 +138,8 @@ func waived(rules *Rules, v *View, a *Action) bool {
 	if !a.Approve || a.UntilTrust <= 0 {
 		return false
 	}
-	e := rules.Model.Risk(v.Beliefs, a.Declaration())
-	return approval.Waives(rules.Model.Trust(v.Beliefs).Score, a.UntilTrust, e.N-e.Errs)
+	e := v.Risk(rules, a)
+	return approval.Waives(v.trust(rules), a.UntilTrust, e.N-e.Errs)
 }
 
 func (r *round) rejected(ask approval.Request) *action.Failure {

@@ -241,7 +241,11 @@ func (r *round) visible(name string) bool {
 // gate 4
 
 func (r *round) prerequisiteLegal() *action.Failure {
-	needs, err := r.agent.Graph.Required(r.act.Name, r.call.Intent.Input.Tree())
+	var input any
+	if reads, _, _ := r.agent.Graph.Reads(r.act.Name); reads {
+		input = r.call.Intent.Input.Tree()
+	}
+	needs, err := r.agent.Graph.Required(r.act.Name, input)
 	if err != nil {
 		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.act.Name).Because(err)
 	}
@@ -359,24 +363,13 @@ func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
 // gate 5
 
 func (r *round) policyPermits() *action.Failure {
-	r.policy = r.permits(r.call.Intent.Input.Tree(), false)
+	r.policy = r.permits(false)
 	if r.policy.Permit {
 		return nil
 	}
 	r.pinLevel() // a rule may look at risk
 	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
 	return f.With(action.DetailRule, r.policy.Reason)
-}
-
-func (r *round) permits(input any, anyInput bool) policy.Decision {
-	e := r.view.Beliefs
-	q := policy.Request{
-		Agent: r.agent.Name, Action: r.act.Name, Version: r.act.Version, Input: input, AnyInput: anyInput, Declared: r.act.Risk,
-		Effective:  r.rules.Model.Risk(e, r.act.Declaration()).Effective(r.act.Risk, r.call.Rule),
-		Trust:      r.rules.Model.Trust(e).Score,
-		Provenance: r.call.Intent.Provenance,
-	}
-	return r.allowed(q, permits(r.rules, r.agent, q))
 }
 
 // gate 6
@@ -398,7 +391,7 @@ func (r *round) pinLevel() {
 }
 
 func (r *round) assess() ledger.RiskShown {
-	e := r.rules.Model.Risk(r.view.Beliefs, r.act.Declaration())
+	e := r.view.Risk(r.rules, r.act)
 	return ledger.RiskShown{
 		Declared: r.act.Risk, Score: e.Score, Floor: e.Floor, Effective: e.Effective(r.act.Risk, r.call.Rule),
 		P: e.P, Lo: e.Lo, Hi: e.Hi, N: e.N, Rule: r.call.Named,

@@ -136,7 +136,7 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 		}
 		st.Path, _ = agent.Graph.Path(name, set, now, nil)
 	}
-	if d := r.permits(nil, true); !d.Permit {
+	if d := r.permits(true); !d.Permit {
 		st.Reasons = append(st.Reasons, "no permission: "+d.Reason)
 	}
 	st.Risk = r.assess()

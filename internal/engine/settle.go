@@ -16,9 +16,10 @@ type Run struct {
 	Begun ledger.Event // what the intent holds; Attempt and Reserved move with attempts
 	Fence int64
 	Owner string
-	Step  int64       // of the last attempt written
-	Spent action.Cost // of earlier attempts
-	Input any         // the tree of the input, for facts
+	Step  int64           // of the last attempt written
+	Spent action.Cost     // of earlier attempts
+	Input any             // the tree of the input, for facts
+	Doc   action.Document // the input, where Input is nil
 }
 
 // End is how an execution ended, as the shell saw it.
@@ -110,7 +111,15 @@ func (x *Run) settled(end End) ledger.Event {
 
 // satisfy adds the facts that an Ok establishes.
 func (x *Run) satisfy(e *ledger.Event, out action.Document) {
-	facts, err := x.Agent.Graph.Facts(x.Begun.Action, x.Input, out.Tree())
+	input, output := x.Input, any(nil)
+	_, reads, results := x.Agent.Graph.Reads(x.Begun.Action)
+	if reads && input == nil && !x.Doc.IsZero() {
+		input = x.Doc.Tree()
+	}
+	if results {
+		output = out.Tree()
+	}
+	facts, err := x.Agent.Graph.Facts(x.Begun.Action, input, output)
 	if err != nil { // the action left the agent between begin and settle: nobody can depend on it
 		return
 	}
@@ -154,14 +163,14 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 	e := x.event(ledger.Attempt, end.At)
 	e.Attempt = x.Begun.Attempt + 1
 	e.Code, e.Failure, e.Charged = end.Code, end.Failure, end.Cost
-	known := *v
+	known := *v.Apart(v.Snap)
 	if end.Code.Info().Learns == action.LearnsErr {
 		e.Learned = x.learned(true, end.Cost, end.At)
 		b, _, err := learn(rules, x.Agent, v.Beliefs, *e.Learned)
 		if err != nil {
 			return nil, nil, action.Fail(action.StoreUnavailable, "the outcome of the attempt cannot be learned").Because(err)
 		}
-		known.Beliefs = b
+		known.Beliefs, known.known = b, nil
 	}
 	if f := mayGoOn(rules, x.Agent, &known, &x.Begun, call); f != nil {
 		return nil, nil, f
@@ -292,8 +301,7 @@ func Interrupt(a *Action, code action.Code, cause string) *action.Failure {
 	return f.With(action.DetailRule, fmt.Sprintf("%s of an effect of class %s", code, a.Effect))
 }
 
-// forecast returns what the next call of the action is expected to cost.
-func forecast(rules *Rules, v *View, a *Action) budget.Forecast {
+func forecastOf(rules *Rules, v *View, a *Action) budget.Forecast {
 	learned := rules.Model.Forecast(v.Beliefs, a.Declaration())
 	f := budget.Forecast{Currency: learned.Currency}
 	for x := range action.AxisCount {

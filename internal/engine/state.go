@@ -101,6 +101,8 @@ type View struct {
 	lastPend int64
 	looked   bool
 	stored   risk.Belief // as in the cells
+	known    *known      // kept of Beliefs
+	gen      int64       // of Beliefs
 }
 
 // Look decodes the snapshot, reusing what prev already decoded. The snapshot is not copied and must not change while the
@@ -129,10 +131,16 @@ func (v *View) lookAtBeliefs(rules *Rules, agent *Agent) error {
 		if err != nil {
 			return err
 		}
-		v.stored, v.Beliefs, v.trustVer, v.lastPend, v.looked = b, b, shared.Ver, 0, true
+		v.stored, v.trustVer, v.lastPend, v.looked = b, shared.Ver, 0, true
+		v.believe(b)
 	}
-	b, _, err := foldPending(rules, agent, v.Beliefs, after(v.Snap.Pending, v.lastPend))
-	v.Beliefs, v.lastPend = b, max(v.lastPend, last)
+	tail := after(v.Snap.Pending, v.lastPend)
+	if len(tail) == 0 {
+		return nil
+	}
+	b, _, err := foldPending(rules, agent, v.Beliefs, tail)
+	v.believe(b)
+	v.lastPend = max(v.lastPend, last)
 	return err
 }
 
