@@ -166,7 +166,6 @@ func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cos
 	}
 	x := &Run{Agent: agent, Begun: begun, Fence: begun.Fence, Owner: begun.Owner}
 	t := x.txn(txn.Plain)
-	t.Intent = ""
 	e := x.event(ledger.Resolved, who.At)
 	e.Identity, e.Reason, e.Charged = who.Identity, who.Reason, cost
 	e.Overrun = exceeds(cost, begun.Reserved)

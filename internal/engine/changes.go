@@ -124,6 +124,9 @@ func (c *changes) task(e *ledger.Event) {
 	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task})
 		c.endOfFamily(e)
+		if e.Child == "" && !e.Cascade { // nobody has to read it any more; others when their family is told
+			c.add(txn.Clause{Op: txn.Expire, Scope: txn.Task})
+		}
 		return
 	}
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
@@ -229,6 +232,7 @@ func (c *changes) settled(e, held *ledger.Event) {
 		keys := unknownKeys(e.Action, string(held.Input), held.Value)
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenUnknown + e.Intent, To: unresolved, Val: strings.Join(keys, "\n")})
 		c.count(countUnsure+e.Action, 1)
+		c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent, N: -1}) // until somebody resolves it
 		for _, key := range keys {
 			c.count(key, 1)
 		}
@@ -284,6 +288,7 @@ func (c *changes) resolved(e, held *ledger.Event) {
 	c.charge(minus(last, held.Reserved), last)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
 	c.count(countUnsure+e.Action, -1)
+	c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent})
 	for _, key := range unknownKeys(e.Action, string(held.Input), held.Value) {
 		c.count(key, -1)
 	}

@@ -164,6 +164,9 @@ func Reported(v *View, pause int64) *txn.Txn {
 		c.Op, c.N = txn.Queue, pause
 	}
 	t.Add(c)
+	if v.Task.Status.Over() {
+		t.Add(txn.Clause{Op: txn.Expire, Scope: txn.Task})
+	}
 	return t
 }
 
@@ -172,7 +175,7 @@ func FamilyEnded(v *View) *txn.Txn {
 	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	v.PinTask(t)
 	t.Add(count(countChildren, 0, 0, 0), count(countWaiting, 0, 0, 0))
-	t.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueEnds, Val: v.Task.ID})
+	t.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueEnds, Val: v.Task.ID}, txn.Clause{Op: txn.Expire, Scope: txn.Task})
 	return t
 }
 
