@@ -33,7 +33,7 @@ func (d *debt) pay(ctx context.Context) error {
 	e := d.t.engine
 	begun := *d.plan.d.Begun
 	if d.late == nil {
-		x := engine.SettlePlan(begun, d.plan.owner, d.used, d.f, d.at)
+		x := engine.SettlePlan(begun, d.plan.owner, d.used, d.f, d.at, d.plan.estimated)
 		reply, err := e.apply(ctx, x)
 		if err != nil {
 			return err
