@@ -20,11 +20,18 @@ func readAsk(t txn.Token) (approval.State, approval.Request, error) {
 	return state, q, err
 }
 
+// askToken returns the token of the call's approval.
+func (r *round) askToken() (txn.Token, bool) {
+	r.key = append(append(r.key[:0], tokenAsk...), r.digest...)
+	t, has := r.view.Snap.Task.Tokens[string(r.key)]
+	return t, has
+}
+
 // gate 8
 
 func (r *round) approved() *action.Failure {
 	why := r.whyApproval()
-	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
+	t, has := r.askToken()
 	if len(why) == 0 {
 		r.unneeded(t, has)
 		return nil
@@ -209,7 +216,7 @@ func (r *round) askAnew(t txn.Token, ask approval.Request, why []string, reason 
 
 // request opens a request in place of none or of one that is over.
 func (r *round) request(why []string) *action.Failure {
-	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
+	t, has := r.askToken()
 	r.pinToken(tokenAsk+r.digest, t, has)
 	r.approvalID = ""
 	if f := r.rejectedAlike(); f != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -93,33 +94,62 @@ type round struct {
 	closing    []ledger.Event    // ends of earlier requests, before the refusal or the begin
 	lookup     string            // an intent whose lease must be read before this can be decided
 	silent     bool              // answer without writing: a parked call still waits
+	key        []byte            // under which something is looked up
+}
+
+// rounds are used again: most need the same room.
+var rounds = sync.Pool{New: func() any { return new(round) }}
+
+func newRound(rules *Rules, agent *Agent, view *View, call *Call) *round {
+	r := rounds.Get().(*round)
+	*r = round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest,
+		pins: r.pins[:0], key: r.key[:0]}
+	return r
+}
+
+// done gives the round back. What it handed out is no part of it: pins were copied.
+func (r *round) done() {
+	clear(r.pins)
+	*r = round{pins: r.pins[:0], key: r.key[:0]}
+	rounds.Put(r)
 }
 
 // Decide passes one call through the gates.
 func Decide(rules *Rules, agent *Agent, view *View, call *Call) Decision {
-	r := &round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest}
+	r := newRound(rules, agent, view, call)
+	defer r.done()
 	if call.Resume {
 		r.parked = call.Intent.ID // until gate 8 adopts it: a refusal before that ends it too
 	}
 	if d, done := r.seenBefore(); done {
 		return d
 	}
+	switch f := r.pass(); {
+	case f == nil:
+		return r.begin()
+	case r.lookup != "":
+		return Decision{Lookup: r.lookup}
+	default:
+		return r.refuse(f)
+	}
+}
+
+// pass goes through the gates up to the first that refuses.
+func (r *round) pass() *action.Failure {
 	for i := range gates {
 		mark := len(r.pins)
 		f := gates[i].check(r)
 		switch {
 		case f == nil:
-		case r.lookup != "":
-			return Decision{Lookup: r.lookup}
-		case gates[i].waived && rules.Observe:
+		case gates[i].waived && r.rules.Observe && r.lookup == "":
 			r.pins = r.pins[:mark]
 			r.ask, r.closing, r.silent = nil, nil, false
 			r.waived = append(r.waived, f)
 		default:
-			return r.refuse(f)
+			return f
 		}
 	}
-	return r.begin()
+	return nil
 }
 
 func (r *round) pin(cs ...txn.Clause) { r.pins = append(r.pins, cs...) }

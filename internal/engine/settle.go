@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -20,6 +20,7 @@ type Run struct {
 	Spent action.Cost     // of earlier attempts
 	Input any             // the tree of the input, for facts
 	Doc   action.Document // the input, where Input is nil
+	wrote action.Outcome  // by the last Settle, where it reads as it was said
 }
 
 // End is how an execution ended, as the shell saw it.
@@ -51,7 +52,24 @@ func (x *Run) Settle(end End) *txn.Txn {
 	t := x.txn(txn.Settle)
 	e := x.settled(end)
 	write(t, &e, &x.Begun)
+	x.wrote = action.Outcome{}
+	if e.Failure == nil && len(e.Waived) == 0 { // else a text may be written otherwise than it was said
+		x.wrote = outcomeOf(&e, x.Begun.Attempt)
+	}
 	return t
+}
+
+// Written returns the outcome that the run's last Settle records, as a later reader will read it. The caller owns it.
+func (x *Run) Written(settle *txn.Txn) action.Outcome {
+	if x.wrote.Intent == "" {
+		return Written(settle)
+	}
+	o := x.wrote
+	o.Output = slices.Clone(o.Output)
+	if o.Cost.IsZero() {
+		o.Cost = action.Cost{}
+	}
+	return o
 }
 
 // Written returns the outcome that a transaction of Settle records, as a later reader will read it.
@@ -100,7 +118,7 @@ func (x *Run) settled(end End) ledger.Event {
 		e.Overrun = exceeds(end.Cost, x.Begun.Reserved)
 	}
 	if info.Satisfies {
-		e.Output = json.RawMessage(end.Output.Text())
+		e.Output = jsonOf(end.Output)
 		x.satisfy(&e, end.Output)
 	}
 	if info.Learns != action.LearnsNothing {
