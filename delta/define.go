@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"context"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,7 @@ type declaration struct {
 	fetches                    bool
 	context                    []string
 	skills, tools              []string
-	vet                        func(*Task, action.Input) *action.Failure // of built-in actions: what else would keep a call from running
+	vet                        func(context.Context, *Task, action.Input) *action.Failure // of built-in actions: what else would keep a call from running
 
 	in, out  *schema.Schema
 	run      func(*Context, action.Input) returned
