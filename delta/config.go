@@ -162,10 +162,6 @@ func (c Config) validate() error {
 	if c.DeskLimit < 1 || c.BatchLimit < 1 {
 		faults = append(faults, fmt.Errorf("config DeskLimit is %d and BatchLimit %d, want at least 1", c.DeskLimit, c.BatchLimit))
 	}
-	faults = append(faults, checkChannels(c.Channels)...)
-	if c.MaxAttachment < 1 {
-		faults = append(faults, fmt.Errorf("config MaxAttachment is %d bytes, want at least 1", c.MaxAttachment))
-	}
 	if c.MaxAbandoned < 1 {
 		faults = append(faults, fmt.Errorf("config MaxAbandoned is %d, want at least 1", c.MaxAbandoned))
 	}
