@@ -101,8 +101,9 @@ type View struct {
 	lastPend int64
 	looked   bool
 	stored   risk.Belief // as in the cells
-	known    *known      // kept of Beliefs
-	gen      int64       // of Beliefs
+	folded   *Folded
+	known    *known // kept of Beliefs
+	gen      int64  // of Beliefs
 }
 
 // Look decodes the snapshot, reusing what prev already decoded. The snapshot is not copied and must not change while the
@@ -136,7 +137,7 @@ func (v *View) lookAtBeliefs(rules *Rules, agent *Agent, glance bool) error {
 	shared := v.Snap.Agent.Cells[cellTrust]
 	last := lastSeq(v.Snap.Pending)
 	if !v.looked || shared.Ver != v.trustVer {
-		b, err := storedBeliefs(rules, &v.Snap.Agent)
+		b, err := v.folded.beliefs(rules, &v.Snap.Agent)
 		if err != nil {
 			return err
 		}
