@@ -339,8 +339,7 @@ func (f *flight) settle(end engine.End) action.Outcome {
 			return f.unwritten(end, err)
 		case reply.OK:
 			f.t.advance(x, reply, nil)
-			f.t.engine.keeper.agent(f.t.agent.name)
-			f.t.engine.keeper.task(f.t.agent.name, f.t.local)
+			f.t.engine.keeper.agent(f.t.agent.name, end.Code != action.OK || 2*len(reply.Pending) > tailKept)
 			out := engine.Written(x)
 			f.end, f.charged = end, out.Cost
 			f.t.noteLoop(&observed{def: f.def, call: *f.call})

@@ -323,7 +323,7 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", intent, err)
 	}
-	e.keeper.agent(t.agent.name)
+	e.keeper.agent(t.agent.name, true)
 	return nil
 }
 

@@ -97,7 +97,7 @@ func (t *Task) reload(ctx context.Context) (bool, error) {
 
 // tailKept is how many outcomes may wait to be folded before a decision folds them first: the tail is read with every
 // decision.
-const tailKept = 16
+const tailKept = engine.TailKept
 
 // catchUp brings the snapshot to where a decision may rest on it.
 func (t *Task) catchUp(ctx context.Context) error {
