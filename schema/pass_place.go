@@ -88,12 +88,13 @@ const (
 type planner struct {
 	nodes  []*node
 	places map[string]*place
+	most   int // of them
 	fault  error
 }
 
-// plan compiles the pass of a schema; the error says why there is none.
-func plan(root *node) (*program, error) {
-	pl := planner{places: map[string]*place{}}
+// plan compiles the pass of a schema, of at most that many places; the error says why there is none.
+func plan(root *node, most int) (*program, error) {
+	pl := planner{places: map[string]*place{}, most: most}
 	pl.collect(root)
 	pl.findNames()
 	for _, n := range pl.nodes {
@@ -158,7 +159,7 @@ func (pl *planner) place(n *node, here []*node) *place {
 		return at
 	}
 	at := &place{node: n, types: everyType}
-	if pl.places[string(key)] = at; len(pl.places) > maxPlan {
+	if pl.places[string(key)] = at; len(pl.places) > pl.most {
 		pl.fault = errPlaces
 	}
 	if pl.fault == nil {

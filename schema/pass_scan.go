@@ -372,15 +372,17 @@ func (p *pass) sort(members []span) bool {
 
 // rewrite writes the members of the object that opened at open in their order.
 func (p *pass) rewrite(open int, members []span) {
-	p.tmp = append(p.tmp[:0], p.out[open:]...)
-	p.out = p.out[:open+1]
-	for i, m := range members {
-		if i > 0 {
-			p.out = append(p.out, ',')
-		}
-		p.out = append(p.out, p.tmp[m.start-open:m.end-open]...)
+	at := open + 1
+	for len(members) > 0 && members[0].start == at { // those that stand where they belong
+		at, members = members[0].end+1, members[1:]
 	}
-	p.out = append(p.out, '}')
+	tmp, out := append(p.tmp[:0], p.out[at:]...), p.out[:at]
+	for i := range members {
+		m := &members[i]
+		out = append(append(out, tmp[m.start-at:m.end-at]...), ',')
+	}
+	out[len(out)-1] = '}'
+	p.tmp, p.out = tmp, out
 }
 
 // membersHold applies what is said of the members together. They are in order.
