@@ -13,12 +13,13 @@ const (
 	TaskChanged Type = "task_changed"
 	// PhaseChanged moves the task into another phase: State, Text names it, Reason, Intent where a function did.
 	PhaseChanged Type = "phase_changed"
-	// TaskConcluded is a verdict on the goal: Verdict, Reason, Identity, Text says whose word it is, State. TaskClosed
-	// follows where the task still ran.
+	// TaskConcluded is a person's verdict on the goal of a task that has ended: Verdict, Reason, Identity, Text says whose
+	// word it is, State.
 	TaskConcluded Type = "task_concluded"
 	// TaskCancelled ends a task on request: Identity, Reason. It absorbs: nothing begins afterwards.
 	TaskCancelled Type = "task_cancelled"
-	// TaskClosed ends a task that is done, or whose deadline has passed: Reason.
+	// TaskClosed ends a task that is done, or whose deadline has passed: Reason; Verdict on its goal where somebody gave one,
+	// Text says who (the planner, the program, a person, the function of Intent), Identity.
 	TaskClosed Type = "task_closed"
 
 	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran.
