@@ -90,8 +90,12 @@ func (t *Task) reload(ctx context.Context) (bool, error) {
 	if loaded.Task.Rev < t.space.Rev || loaded.Agent.Rev < t.state.space.Rev {
 		return false, nil
 	}
+	same := !have.Gap && !t.gap && !t.state.gap && loaded.Task.Rev == t.space.Rev
 	t.keep(loaded)
-	t.set, t.facted = nil, -1
+	if !same {
+		t.set, t.facted = nil, -1
+		t.shelf.Drop()
+	}
 	return true, nil
 }
 
@@ -254,7 +258,11 @@ func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	err = t.judged(ctx, nil, func(rules *engine.Rules, v *engine.View) (err error) {
 		view = v
 		o.Epoch = uint64(v.Snap.Task.Rev + v.Snap.Agent.Rev)
-		o.Actions, err = engine.Offer(rules, t.agent.compiled, v, t.facts(v), v.Snap.Now)
+		if rules.Policy != nil { // the lock is not held
+			o.Actions, err = engine.Offer(rules, t.agent.compiled, v, t.facts(v), v.Snap.Now)
+			return err
+		}
+		o.Actions, err = t.shelf.Offer(rules, t.agent.compiled, v, t.facts(v), v.Snap.Now)
 		return err
 	})
 	if err != nil {

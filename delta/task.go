@@ -30,7 +30,8 @@ type Task struct {
 	set     *statespace.Set
 	loop    budget.Loop
 	repeats int
-	facted  int            // distinct facts satisfied; -1 is not known
+	facted  int // distinct facts satisfied; -1 is not known
+	shelf   engine.Shelf
 	offers  []action.Offer // the latest, for what changed since
 }
 
