@@ -86,7 +86,7 @@ func (e *Engine) openRequest(ctx context.Context, id string) (Approval, bool, er
 	if errors.Is(err, errReplaced) {
 		return a, false, nil
 	}
-	return a, err == nil && a.State == approval.Pending && status == engine.Running, err
+	return a, err == nil && a.State == approval.Pending && !status.Ended(), err
 }
 
 // shown reports a request that waits behind as many open ones as are shown at a time.

@@ -79,6 +79,8 @@ func New(cfg Config) (*Engine, error) {
 		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}),
 	}
+	e.rules.Escalate = cfg.Escalate.rules()
+	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
 	for _, c := range e.crowds() {
 		c.most = int64(cfg.MaxAbandoned)
 	}

@@ -330,8 +330,8 @@ func (f *flight) after(chain hooks.Chain, out action.Outcome) {
 // settle writes the end. An Ok is pinned to the task as it was: a result that comes after a cancellation is no success.
 func (f *flight) settle(end engine.End) action.Outcome {
 	defer close(f.settled)
-	for range rounds {
-		x := f.settlement(end)
+	for n := range rounds {
+		x := f.settlement(end, n == 0)
 		reply, err := f.t.engine.apply(f.ctx, x)
 		switch {
 		case err != nil:
@@ -342,7 +342,7 @@ func (f *flight) settle(end engine.End) action.Outcome {
 			f.t.engine.keeper.agent(f.t.agent.name, end.Code != action.OK || 2*len(reply.Pending) > tailKept)
 			out := engine.Written(x)
 			f.end, f.charged = end, out.Cost
-			f.t.noteLoop(&observed{def: f.def, call: *f.call})
+			f.t.noteLoop(&observed{def: f.def, call: *f.call}, out.Code)
 			return out
 		case reply.Failed < 0:
 			f.end = engine.End{Code: action.Late}
@@ -354,10 +354,12 @@ func (f *flight) settle(end engine.End) action.Outcome {
 	return f.unwritten(end, errors.New("the task kept changing"))
 }
 
-func (f *flight) settlement(end engine.End) *txn.Txn {
+func (f *flight) settlement(end engine.End, first bool) *txn.Txn {
+	f.t.state.mu.Lock()
+	defer f.t.state.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	x := f.run.Settle(end)
+	x := f.t.settle(&f.run, end, first)
 	if end.Code == action.OK {
 		f.view.PinTask(x)
 	}

@@ -275,7 +275,7 @@ func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
 // over reports whether the task is known to have ended.
 func (t *Task) over(ctx context.Context) bool {
 	v, err := t.peek(ctx)
-	return err == nil && v.Task.Status != engine.Running
+	return err == nil && v.Task.Status.Ended()
 }
 
 // pause waits for a moment, or for something to happen; false where ctx ended or the engine closes.

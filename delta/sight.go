@@ -249,6 +249,7 @@ func (t *Task) Offer(ctx context.Context) (action.Offer, error) {
 		return action.Offer{}, failedStore(err)
 	}
 	o, err := t.offer(ctx)
+	t.tellConcern(ctx)
 	return o.Clone(), err // the planner may do with it what it likes
 }
 
@@ -271,6 +272,7 @@ func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	o.Guidance = append(engine.Guidance(view, t.repeats), engine.RiskGuidance(&t.engine.rules, t.agent.compiled, view, o.Actions)...)
+	t.noteFriction(view)
 	if n := len(t.offers); n == 0 || t.offers[n-1].Epoch != o.Epoch {
 		t.offers = append(t.offers[max(0, n-offersKept+1):], o)
 	}

@@ -167,11 +167,15 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err
 	}
+	if v, err := t.peek(ctx); err != nil || v.Task.Status == engine.Paused {
+		return err // it waits on
+	}
 	o, err := t.again(ctx, parked)
 	if err != nil {
 		return err // another worker may hold that version
 	}
 	t.do(ctx, o)
+	t.tellConcern(ctx)
 	e.forgetEnded(t)
 	return nil
 }
@@ -191,7 +195,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err // not a reason to end what may be repeated
 	}
-	if v.Task.Status != engine.Running {
+	if v.Task.Status.Ended() {
 		defer e.forget(t)
 	}
 	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
@@ -199,6 +203,9 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 		return o.err
 	}
 	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
+	if run != nil && v.Task.Status == engine.Paused {
+		return nil // it is repeated when the task goes on
+	}
 	if run != nil {
 		o.call.Now = v.Snap.Now
 		no := engine.Recheck(&e.rules, t.agent.compiled, v, &begun, &o.call)
@@ -254,8 +261,19 @@ func (e *Engine) expireAsk(ctx context.Context, s *agentState, id string) error 
 	})
 }
 
-// endTask closes a task whose deadline has passed.
+// endTask closes a task whose deadline has passed, or whose escalation nobody resolved in time.
 func (e *Engine) endTask(ctx context.Context, s *agentState, local string) error {
 	t := e.adopt(s, local)
-	return t.Done(ctx, "the deadline has passed")
+	err := t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		why := v.Overdue(v.Snap.Now)
+		if why == "" {
+			return nil, nil // it was resumed meanwhile
+		}
+		return engine.CloseTask(v, e.who("", why))
+	})
+	if err != nil {
+		return fmt.Errorf("close %s: %w", t, err)
+	}
+	e.forgetEnded(t)
+	return nil
 }

@@ -22,6 +22,14 @@ const (
 	// Text says who (the planner, the program, a person, the function of Intent), Identity.
 	TaskClosed Type = "task_closed"
 
+	// EscalationRaised brings the task before a person: Escalation, Text is the concern (see action.Concern), Reason, and
+	// State where the task is paused with it: nothing begins until it is resolved. Without State nobody could be asked, and
+	// the task goes on.
+	EscalationRaised Type = "escalation_raised"
+	// EscalationResolved is a person's word on it: Escalation, Identity, Reason, and State where the task goes on. Without
+	// State the task ends: TaskCancelled follows.
+	EscalationResolved Type = "escalation_resolved"
+
 	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran.
 	Refused Type = "refused"
 
@@ -95,7 +103,8 @@ const (
 )
 
 var types = []Type{
-	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed, Refused,
+	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed,
+	EscalationRaised, EscalationResolved, Refused,
 	ApprovalRequested, ApprovalVoted, ApprovalWithdrawn, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
