@@ -89,6 +89,7 @@ type pass struct {
 	src     []byte
 	at      int
 	out     []byte
+	run     int // what stands between run and at is canonical as it is, and follows out
 	depth   int
 	work    int    // steps left
 	spans   []span // members of the objects that are being read, and elements that must differ
@@ -106,7 +107,7 @@ type span struct {
 // run walks src. A panic in what a schema refers to, a format, is a refusal, which Check words.
 func (g *program) run(dst, src []byte, steps int) (out []byte, ok bool) {
 	p, _ := passes.Get().(*pass)
-	p.src, p.out, p.at, p.depth, p.spans = src, dst, 0, 0, p.spans[:0]
+	p.src, p.out, p.at, p.run, p.depth, p.spans = src, dst, 0, 0, 0, p.spans[:0]
 	p.work = steps
 	defer func() {
 		if r := recover(); r != nil {
@@ -117,6 +118,7 @@ func (g *program) run(dst, src []byte, steps int) (out []byte, ok bool) {
 		p.next()
 		ok = p.at == len(src) && p.work >= 0
 	}
+	p.flush()
 	out = p.out
 	p.src, p.out = nil, nil
 	if cap(p.tmp)+cap(p.scratch)+cap(p.spans)*32 <= maxKept {
