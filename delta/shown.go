@@ -118,7 +118,7 @@ func (a Approval) Explain() string {
 	p.lines("why", a.Why)
 	a.explainRisk(&p)
 	if a.Permit != "" || a.Policy != "" {
-		p.line("policy", strings.TrimSpace(a.Permit+" "+strings.Trim("("+a.Policy+")", "()")))
+		p.line("policy", a.explainPolicy())
 	}
 	p.line("cost", a.Forecast.String()+" (forecast)")
 	p.line("effect", a.explainEffect())
@@ -183,6 +183,16 @@ func (a Approval) explainRisk(p *sheet) {
 		lines = append(lines, "log-odds of failing: "+strings.Join(parts, ", "))
 	}
 	p.lines("risk", lines)
+}
+
+func (a Approval) explainPolicy() string {
+	switch {
+	case a.Policy == "":
+		return a.Permit
+	case a.Permit == "":
+		return "version " + a.Policy
+	}
+	return a.Permit + " (version " + a.Policy + ")"
 }
 
 func (a Approval) explainEffect() string {

@@ -77,7 +77,7 @@ func newDesk(s *store, p *provider) (d desk, err error) {
 			return mo.Err[Charged](action.Unknown(err))
 		}
 		return mo.Ok(charged)
-	}).Describe("Charge a confirmed order").Risk(2).Cost(euro(fee)).Effect(action.Compensatable).
+	}).Describe("Charge a confirmed order").Risk(2).Cost(euro(fee)).Effect(action.Compensatable).UndoneBy("refund-order").
 		Needs(d.confirm.On("orderId")).
 		Build()
 

@@ -162,6 +162,9 @@ func TestPersonAtATerminal(t *testing.T) {
 	_, text, rows := told(t, p)
 	assert.Contains(t, text, `grace    rejects: "call me first"`)
 	assert.Contains(t, text, "grace    approves")
+	for _, shown := range []string{"? order-desk asks to run charge-order v1: ", `input     orderId = "ORD-2"`, "effect    compensatable, by refund-order\n"} {
+		assert.Contains(t, text, shown, "a person sees all of it")
+	}
 	assert.Equal(t, "     > approve? [y/n]      > approve? [y/n]      > why not? (the agent will read it)      > approve? [y/n] ", terminal.String())
 	assert.Equal(t, 1, rows["ORD-3"].charges)
 }
