@@ -49,7 +49,7 @@ var aboveEngine = []string{"delta", "planner", "mcp", "sandbox", "telemetry", "w
 
 // suites are the packages made to be used in tests. Everywhere else a test library in a shipped file would end up in
 // users' binaries.
-var suites = []string{"memory/memorytest", "conformance", "deltatest"}
+var suites = []string{"memory/memorytest", "conformance", "deltatest", "planner/chat/chattest"}
 
 // inTests are further modules that the tests of a folder may use: oracles and stand-ins.
 var inTests = map[string][]string{
