@@ -160,3 +160,52 @@ func ExampleTask_Conclude() {
 	// closed | two mails were sent | not_reached by person ana | they called again <nil>
 	// conclude task desk~TASK: TASK_CLOSED: the task is closed and stays so; a person may still judge it (two mails were sent)
 }
+
+// What became of calls is asked for across tasks, those that ended included.
+func ExampleEngine_History() {
+	charge := delta.Define("charge-order", func(_ *delta.Context, in Order) mo.Result[string] {
+		if in.OrderID == "ORD-2" {
+			return mo.Err[string](fmt.Errorf("the card of %s was declined", in.OrderID))
+		}
+		return mo.Ok("charged")
+	}).Describe("Charge an order").Risk(1).Effect(action.Idempotent).MustBuild()
+	engine, err := delta.New(delta.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	defer engine.Close(ctx)
+	desk := delta.NewAgent("desk").Grant(charge).MustBuild()
+	for _, id := range []string{"ORD-1", "ORD-2", "ORD-3"} {
+		task, err := engine.Start(ctx, delta.Goal{ID: "of-" + id, Agent: desk, Text: "charge " + id})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		charge.Do(ctx, task, Order{id})
+		if err := task.Done(ctx, "charged or not"); err != nil {
+			fmt.Println(err)
+		}
+	}
+	for q := (delta.HistoryQuery{Agent: "desk", Limit: 2}); ; {
+		page, err := engine.History(ctx, q)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, h := range page.Outcomes {
+			fmt.Println(h.Task, h.Action, h.Code)
+		}
+		if q.After = page.Next; q.After == "" {
+			break
+		}
+	}
+	page, err := engine.History(ctx, delta.HistoryQuery{Codes: []action.Code{action.Failed}})
+	fmt.Println(page.Outcomes[0].Failure, err)
+	// Output:
+	// of-ORD-1 charge-order OK
+	// of-ORD-2 charge-order FAILED
+	// of-ORD-3 charge-order OK
+	// FAILED: the card of ORD-2 was declined <nil>
+}

@@ -48,6 +48,8 @@ const (
 	QueueDesk  = "desk"
 	QueueGlass = "glass"
 	QueueTasks = "tasks"
+	// QueueHistory holds every task that was ever started, due when it was.
+	QueueHistory = "history"
 	// QueueEscalations holds paused tasks.
 	QueueEscalations = "escalations"
 )
