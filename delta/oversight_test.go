@@ -395,6 +395,31 @@ func TestBreakGlass(t *testing.T) {
 	})
 }
 
+// A call that waits for a person runs under an override that is for it, and its request is closed.
+func TestBreakGlass_ReleasesWhoWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newTreasury(t, nil)
+		wait := func(name string) func() action.Outcome {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			t.Cleanup(cancel)
+			return background(func() action.Outcome {
+				return w.task.DoWait(ctx, delta.Call{Action: name, Input: []byte(`{"to":"bo","cents":1}`)}).MustGet()
+			})
+		}
+		tip, pay := wait("tip"), wait("pay")
+		time.Sleep(time.Second)
+		_, err := w.task.BreakGlass(t.Context(), w.is("olga:oncall"), delta.Glass{Actions: []string{"tip"}, For: time.Minute}, "fire")
+		require.NoError(t, err)
+		assert.Equal(t, action.OK, tip().Code)
+		open, err := w.engine.Approvals(t.Context(), 9)
+		require.NoError(t, err)
+		require.Len(t, open, 1)
+		assert.Equal(t, "pay", open[0].Action)
+		assert.Equal(t, action.ApprovalRequired, pay().Code)
+		assert.EqualValues(t, 1, w.paid.Load())
+	})
+}
+
 // TestOperators: one face for what operators do, closed to whoever asked for the task and to the agent.
 func TestOperators(t *testing.T) {
 	failing := delta.Define("flaky", func(*delta.Context, In) mo.Result[Out] { return mo.Err[Out](errors.New("down")) }).

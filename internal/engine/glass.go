@@ -39,6 +39,12 @@ func OpenGlass(v *View, now int64) (Glass, bool) {
 	return g, ok
 }
 
+// Overridden reports whether an override stands that is for the action.
+func Overridden(v *View, name string, now int64) bool {
+	g, open := OpenGlass(v, now)
+	return open && g.covers(name)
+}
+
 func readGlass(t txn.Token) (g Glass, ok bool) {
 	if !strings.HasPrefix(t.State, glassOpen) || json.Unmarshal([]byte(t.Val), &g) != nil {
 		return Glass{}, false
