@@ -16,6 +16,7 @@ import (
 
 	api "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"github.com/seed-ab2cfece/delta-agents/planner/chat"
 )
@@ -121,11 +122,7 @@ func (m *Model) Takes(mediaType string) bool {
 
 // Ask sends a prompt and reads the stream to its end.
 func (m *Model) Ask(ctx context.Context, p chat.Prompt) (chat.Reply, error) {
-	body, err := m.body(p)
-	if err != nil {
-		return chat.Reply{}, err
-	}
-	stream := m.messages.NewStreaming(ctx, body)
+	stream := m.messages.NewStreaming(ctx, m.body(p))
 	defer stream.Close()
 	if err := stream.Err(); err != nil {
 		return chat.Reply{}, m.explain(ctx, err, false)
@@ -149,7 +146,7 @@ func (m *Model) Ask(ctx context.Context, p chat.Prompt) (chat.Reply, error) {
 
 // body is the request in the wire's words. What the next request will begin with as well is marked for the cache: the
 // tools, the system prompt, and the conversation up to here and up to the turn before.
-func (m *Model) body(p chat.Prompt) (api.MessageNewParams, error) {
+func (m *Model) body(p chat.Prompt) api.MessageNewParams {
 	b := api.MessageNewParams{Model: m.o.Model, MaxTokens: int64(p.MaxOutput)}
 	for i, s := range p.System {
 		block := api.TextBlockParam{Text: s}
@@ -159,10 +156,10 @@ func (m *Model) body(p chat.Prompt) (api.MessageNewParams, error) {
 		b.System = append(b.System, block)
 	}
 	for i, t := range p.Tools {
-		tool := api.ToolParam{Name: t.Name, Description: api.String(t.Description)}
-		var err error
-		if tool.InputSchema, err = schema(t); err != nil {
-			return b, err
+		tool := api.ToolParam{
+			Name: t.Name, Description: api.String(t.Description),
+			// As it is: the library would write what it has no field for in the order of a map, and no cache would hold.
+			InputSchema: param.Override[api.ToolInputSchemaParam](t.Schema),
 		}
 		if i == len(p.Tools)-1 {
 			tool.CacheControl = api.NewCacheControlEphemeralParam()
@@ -180,21 +177,7 @@ func (m *Model) body(p chat.Prompt) (api.MessageNewParams, error) {
 		}
 		b.Messages = append(b.Messages, api.MessageParam{Role: role, Content: blocks})
 	}
-	return b, nil
-}
-
-// schema moves a schema into the form that the library wants.
-func schema(t chat.Tool) (api.ToolInputSchemaParam, error) {
-	var s api.ToolInputSchemaParam
-	var all map[string]any
-	if err := json.Unmarshal(t.Schema, &all); err != nil {
-		return s, fmt.Errorf("anthropic: the schema of %s: %w", t.Name, err)
-	}
-	s.Properties = all["properties"]
-	delete(all, "properties")
-	delete(all, "type") // always object
-	s.ExtraFields = all
-	return s, nil
+	return b
 }
 
 func blocks(m chat.Message) (out []api.ContentBlockParamUnion) {

@@ -77,7 +77,7 @@ func TestPromptsAreMarkedForTheCache(t *testing.T) {
 	server := chattest.New(t, chattest.Reply{Text: "ok"})
 	call := []chat.ToolCall{{ID: "a", Name: "read", Arguments: "{}"}}
 	_, err := open(t, server.URL, 0).Ask(t.Context(), chat.Prompt{
-		System: []string{"s1", "s2"}, MaxOutput: 50, Tools: []chat.Tool{{Name: "a", Schema: []byte(`{}`)}, {Name: "b", Schema: []byte(`{}`)}},
+		System: []string{"s1", "s2"}, MaxOutput: 50, Tools: []chat.Tool{{Name: "a", Schema: []byte(`{"type":"object"}`)}, {Name: "b", Schema: []byte(`{"type":"object"}`)}},
 		Messages: []chat.Message{{Text: "1"}, {Assistant: true, Calls: call}, {Results: []chat.ToolResult{{ID: "a", Text: "ok"}}, Text: "2"}},
 	})
 	require.NoError(t, err)
