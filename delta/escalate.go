@@ -20,7 +20,7 @@ import (
 // are refused as TASK_PAUSED until a person resumes or ends it, see [Engine.Escalations]. Where nobody can be asked, and in
 // observe mode, the event is recorded and the task goes on.
 //
-// "In a row" is without an Ok of the task in between. Of each number 0 is the default and less than 0 is never.
+// "In a row" is without an Ok of the task in between; calls that end at the same instant may count as one. Of each number 0 is the default and less than 0 is never.
 type Escalate struct {
 	Failures int     // calls in a row that ran and failed: failure. Default 10
 	Denials  int     // calls in a row that the policy did not permit, its errors included: policy. Default 10
