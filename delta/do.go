@@ -348,13 +348,13 @@ func (t *Task) answer(ctx context.Context, o *observed, d *engine.Decision) acti
 }
 
 func (t *Task) refused(o *observed, f *action.Failure) action.Outcome {
-	t.noteLoop(o, f.Code)
+	t.noteLoop(&o.call, f.Code)
 	return action.Outcome{Intent: o.call.Intent.ID, Action: o.call.Intent.Action, Code: f.Code, Failure: f}
 }
 
 // noteLoop counts how often the same call was made without anything new coming of it.
-func (t *Task) noteLoop(o *observed, code action.Code) {
-	if o.call.Intent.Within != "" {
+func (t *Task) noteLoop(c *engine.Call, code action.Code) {
+	if c.Intent.Within != "" {
 		return // it is not the planner that repeats itself
 	}
 	t.state.mu.Lock()
@@ -362,15 +362,15 @@ func (t *Task) noteLoop(o *observed, code action.Code) {
 	if t.view == nil {
 		return
 	}
-	key := o.call.Intent.Digest
+	key := c.Intent.Digest
 	if key == "" {
-		key = o.call.Intent.Action
+		key = c.Intent.Action
 	}
 	if t.facted < 0 {
 		t.facted = (&engine.View{Snap: t.snapshot(nil)}).Facts()
 	}
 	t.repeats = t.loop.Note(key, t.facted)
-	if o.call.Intent.Digest != "" && !o.call.Resume && proposed(code) { // of what is no input nobody can say that it is the same
+	if c.Intent.Digest != "" && !c.Resume && proposed(code) { // of what is no input nobody can say that it is the same
 		t.noteRepeats()
 	}
 }

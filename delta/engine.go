@@ -45,6 +45,7 @@ type Engine struct {
 	stop     context.Context
 	halt     context.CancelCauseFunc
 	owners   ownerSource
+	pulse    *pulse
 	debts    debts
 
 	functions, inputs, policies, planners, identities crowd // user code by kind
@@ -96,7 +97,7 @@ func New(cfg Config) (*Engine, error) {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
 	}
 	e.watch = startWatch(e)
-	e.owners.engine = e.owner
+	e.owners.engine, e.pulse = e.owner, newPulse(cfg.Lease/3)
 	e.keeper = startKeeper(e)
 	return e, nil
 }
@@ -208,6 +209,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		err = errors.Join(context.Cause(ctx), e.cutShort(done))
 	}
 	e.halt(ErrClosed)
+	e.pulse.close()
 	last, cancel := outlive(ctx, e.cfg.Grace, e.cfg.StoreTimeout)
 	defer cancel()
 	err = errors.Join(err, e.keeper.close(last), e.hooks.Wait(last), e.watch.close(last))

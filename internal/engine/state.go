@@ -202,6 +202,9 @@ func (v *View) Account() budget.Account {
 	return budget.FromCounters(v.Task.Limit, v.Snap.Task.Counters, "")
 }
 
+// Describes reports whether the view has decoded the task as it is in that space.
+func (v *View) Describes(task *txn.Space) bool { return v != nil && task.Cells[cellTask].Ver == v.taskVer }
+
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }
 
