@@ -27,6 +27,7 @@ type textRule struct {
 	least, most int // characters
 	pattern     *regexp.Regexp
 	format      func(string) bool
+	sure        func([]byte) bool // of some that have the format
 }
 
 // place is a schema that is checked while a value is read (n, nil for none), and the names that all the schemas know
@@ -337,7 +338,7 @@ func (r *rules) compile(n *node) {
 	}
 	f := formats[n.formatName]
 	if n.minLength != nil || n.maxLength != nil || n.pattern != nil || f.text != nil {
-		r.text = &textRule{least: 0, most: math.MaxInt, pattern: n.pattern, format: f.text, counted: n.minLength != nil || n.maxLength != nil}
+		r.text = &textRule{least: 0, most: math.MaxInt, pattern: n.pattern, format: f.text, sure: sure[n.formatName], counted: n.minLength != nil || n.maxLength != nil}
 		if n.minLength != nil {
 			r.text.least = *n.minLength
 		}

@@ -254,3 +254,8 @@ func TestPassAgreesOnMadeSchemas(t *testing.T) {
 	require.Greater(t, counts[1], 50)
 	require.Greater(t, counts[2], 50)
 }
+
+// FuzzPassMade lets the fuzzer do the drawing.
+func FuzzPassMade(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(rt *rapid.T) { checkMade(rt, new([3]int)) }))
+}

@@ -33,7 +33,7 @@ func (p *pass) textHolds(r *textRule, text []byte, runes int, escaped bool) bool
 	if r.pattern != nil && !r.pattern.Match(text) {
 		return false
 	}
-	return r.format == nil || r.format(string(text))
+	return r.format == nil || r.sure != nil && r.sure(text) || r.format(string(text))
 }
 
 const (

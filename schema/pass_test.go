@@ -205,6 +205,27 @@ func TestNumbersOfThePassAreExact(t *testing.T) {
 	})
 }
 
+// TestSureFormatsHold: what is taken for sure has the format, and much that has it is.
+func TestSureFormatsHold(t *testing.T) {
+	likely := map[string]string{
+		"date": `[0-9]{4}-[0-1][0-9]-[0-3][0-9]`, "time": `[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,10})?(Z|[+-][0-2][0-9]:[0-6][0-9])`,
+		"date-time": `[0-9]{4}-[01][0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,10})?(Z|z|[+-][0-2][0-9]:[0-6][0-9])`,
+		"uuid":      `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fg]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "base64": `([a-zA-Z0-9+/]{4}){0,200}([a-zA-Z0-9+/]{2,3}={0,2})?\n?`,
+	}
+	for _, name := range sortedNames(sure) {
+		taken := 0
+		gen := rapid.OneOf(rapid.StringMatching(likely[name]), rapid.StringMatching(likely[name]), rapid.StringMatching(`[0-9a-fZT:.+-]{0,36}`))
+		rapid.Check(t, func(t *rapid.T) {
+			text := gen.Draw(t, "text")
+			if sure[name]([]byte(text)) {
+				taken++
+				require.True(t, formats[name].text(text), "%s: %q", name, text)
+			}
+		})
+		assert.Positive(t, taken, name)
+	}
+}
+
 // TestNamesAreFoundByHash holds the index against a map for names that a hash of few bytes confuses.
 func TestNamesAreFoundByHash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
