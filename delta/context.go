@@ -28,6 +28,8 @@ type Context struct {
 	mu    sync.Mutex
 	spent action.Cost
 	over  bool
+
+	children int // how many were delegated without a name
 }
 
 func newContext(ctx context.Context, f *flight, attempt int) *Context {

@@ -207,6 +207,9 @@ func (e *Engine) unpause(ctx context.Context, id string, goOn bool, by Identity,
 	if err != nil {
 		return nil, fmt.Errorf("escalation %s: %w", id, err)
 	}
+	if !goOn {
+		t.ended(ctx)
+	}
 	e.decided(id)
 	return t, nil
 }

@@ -279,6 +279,7 @@ func (t *Task) Cancel(ctx context.Context, reason string) error {
 		return fmt.Errorf("cancel %s: %w", t, err)
 	}
 	t.aloft.interrupt(why)
+	t.ended(ctx)
 	t.engine.forget(t)
 	return nil
 }
@@ -294,6 +295,7 @@ func (t *Task) Done(ctx context.Context, reason string) error {
 	if err != nil {
 		return fmt.Errorf("close %s: %w", t, err)
 	}
+	t.ended(ctx)
 	t.engine.forget(t)
 	return nil
 }

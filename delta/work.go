@@ -74,6 +74,13 @@ func (w *shift) sweep(ctx context.Context) {
 			{engine.QueueAsks, e.expireAsk},
 			{engine.QueueGlass, e.endGlass},
 			{engine.QueueTasks, e.endTask},
+			{engine.QueueEnds, func(ctx context.Context, s *agentState, task string) error {
+				return e.endChildren(ctx, s.agent.name, task)
+			}},
+			{engine.QueueReports, func(ctx context.Context, s *agentState, task string) error {
+				return e.reportChild(ctx, s.agent.name, task)
+			}},
+			{engine.QueueStarts, e.startDue},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)
@@ -124,14 +131,15 @@ func (w *shift) take(ctx context.Context, s *agentState, queue, member string, d
 	w.mu.Lock()
 	w.hand[key] = true
 	w.mu.Unlock()
+	place := &slot{places: w.slots}
 	w.all.Go(func() {
-		if err := do(context.WithoutCancel(ctx), s, member); err != nil && ctx.Err() == nil {
+		if err := do(context.WithValue(context.WithoutCancel(ctx), slotKey{}, place), s, member); err != nil && ctx.Err() == nil {
 			w.e.cfg.Log.Warn("work failed; it is tried again", "queue", queue, "agent", s.agent.name, "member", member, "error", err)
 		}
 		w.mu.Lock()
 		delete(w.hand, key)
 		w.mu.Unlock()
-		<-w.slots
+		place.leave()
 	})
 	return true
 }

@@ -73,6 +73,7 @@ func Conclude(v *View, c action.Conclusion, who Who) (*txn.Txn, error) {
 		what = ledger.TaskClosed
 	}
 	e := v.event(what, who.At)
+	v.endOfFamily(t, &e)
 	e.Verdict, e.Identity, e.Reason, e.Intent, e.Text = c.Verdict, who.Identity, who.Reason, c.Intent, string(c.By)
 	e.State = stateText(next)
 	write(t, &e, nil)
