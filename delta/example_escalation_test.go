@@ -33,7 +33,7 @@ func ExampleEngine_ResumeTask() {
 	}
 	ctx := context.Background()
 	defer engine.Close(ctx)
-	task, err := engine.Start(ctx, delta.Goal{ID: "friday", Agent: agent, Text: "ship what is packed"})
+	task, err := engine.Start(ctx, delta.Goal{ID: "friday", Agent: agent, Text: "ship what is packed", Threshold: 5})
 	if err != nil {
 		panic(err)
 	}
