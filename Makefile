@@ -54,8 +54,9 @@ fuzz: ## every fuzz target for FUZZTIME (make fuzz FUZZTIME=5m FUZZBUDGET=7200)
 	scripts/fuzz $(FUZZTIME) $(FUZZBUDGET) $(FUZZED)
 
 .PHONY: bench
-bench: ## benchmarks with allocations (make bench BENCHTIME=5s)
-	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./bench/...
+bench: ## benchmarks with allocations (make bench BENCHTIME=5s), then the figures beside their bars
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./bench ./bench/risk/...
+	go run ./bench/figures
 
 .PHONY: cover
 cover: ## coverage per function, and bin/cover.html

@@ -4,5 +4,6 @@
 //
 //	make bench
 //
-// prints the usual benchmark lines with allocations, then a table of ratios. Nothing here fails for being slow.
+// prints the usual benchmark lines with allocations, then a table of ratios, and then what ./bench/figures finds of the
+// figures that are promised. Nothing here fails for being slow.
 package bench

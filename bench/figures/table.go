@@ -1,0 +1,17 @@
+package main
+
+// any number of allocations.
+const unbounded = -1
+
+// figures are what is promised, and beside them, without a bar, what helps to read them.
+var figures = []figure{
+	{name: "edge, schema and canonical form", beside: "json.Unmarshal", allocs: unbounded, open: edge},
+	{name: "governed call, fold queued", beside: "json.Unmarshal", bar: 1, allocs: 8, open: queued},
+	{name: "governed call, timeout, fold done", beside: "json.Unmarshal", bar: 3, allocs: unbounded, open: folded},
+	{name: "step of a run", beside: "governed call", bar: 3, allocs: unbounded, open: run},
+	{name: "completion of 8 dependents in 10,000", beside: "copying the bits", bar: 4, allocs: unbounded, open: few},
+	{name: "completion of 500 dependents in 10,000", beside: "loop over maps", faster: 200, allocs: unbounded, open: many},
+	{name: "offer of 100 in 10,000, read again", beside: "copying 100 entries", bar: 10, allocs: unbounded, open: read},
+	{name: "offer of 100 in 10,000, after a call", beside: "copying 100 entries", allocs: unbounded, open: afterCall},
+	{name: "64 goroutines on 64 agents", beside: "one goroutine", faster: 1.7, allocs: unbounded, open: atOnce},
+}
