@@ -41,6 +41,29 @@ func (e *Engine) Approvals(ctx context.Context, limit int) ([]Approval, error) {
 	return out, nil
 }
 
+// Inbox returns those of the requests that are shown now which this identity may consent to and has not: of each agent as
+// many as are shown, the oldest first.
+func (e *Engine) Inbox(ctx context.Context, by Identity) ([]Approval, error) {
+	if err := e.mine(by); err != nil {
+		return nil, fmt.Errorf("inbox: %w", err)
+	}
+	all, err := e.Approvals(ctx, e.cfg.DeskLimit)
+	if err != nil {
+		return nil, err
+	}
+	var out []Approval
+	for _, a := range all {
+		_, v, digest, err := e.ask(ctx, a.ID)
+		if err != nil {
+			return nil, fmt.Errorf("inbox: %w", err)
+		}
+		if _, err := engine.DecideAsk(v, digest, approval.Approve, nil, e.whoIs(by, "")); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
 // Approval returns a request by its id, shown or not.
 func (e *Engine) Approval(ctx context.Context, id string) (Approval, error) {
 	a, _, err := e.approval(ctx, id)

@@ -167,6 +167,33 @@ func TestI06_QuorumAtOnce(t *testing.T) {
 	assert.EqualValues(t, 1, w.paid.Load())
 }
 
+// An inbox holds what its owner can still decide.
+func TestInbox(t *testing.T) {
+	w := newTreasury(t, nil)
+	pay, tip := w.asks("pay", `{"to":"bo","cents":5}`), w.asks("tip", `{"to":"bo","cents":5}`)
+	for _, c := range []struct {
+		who  string
+		want []string
+	}{
+		{"boss", []string{tip}}, {"ana:finance", []string{pay, tip}}, {"eve", nil}, {"mallory:finance", nil},
+	} {
+		var got []string
+		all, err := w.engine.Inbox(t.Context(), w.is(c.who))
+		require.NoError(t, err)
+		for _, a := range all {
+			got = append(got, a.ID)
+		}
+		assert.Equal(t, c.want, got, c.who)
+	}
+	require.NoError(t, w.approve(pay, "ana:finance"))
+	all, err := w.engine.Inbox(t.Context(), w.is("ana:finance"))
+	require.NoError(t, err)
+	require.Len(t, all, 1, "she has consented to the other")
+	assert.Equal(t, tip, all[0].ID)
+	_, err = w.engine.Inbox(t.Context(), delta.Identity{})
+	require.ErrorIs(t, err, delta.ErrNobody)
+}
+
 // A quorum that a task's approvers cannot reach is an error where the task is started.
 func TestQuorum_OutOfReach(t *testing.T) {
 	w := newTreasury(t, nil)
