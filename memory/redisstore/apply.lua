@@ -1,0 +1,237 @@
+-- One transaction of one agent: check the lease, check every condition on what is there, then write, all or nothing.
+-- The layout of keys and arguments is in encode.go, that of the values in value.go. Numbers stay below 2^53, where Lua's
+-- doubles are exact; those that are compared as text have 16 digits.
+local A, K = ARGV, KEYS
+local call, sub, fmt, num = redis.call, string.sub, string.format, tonumber
+
+local t = call('TIME')
+local now = t[1] .. sub('000000', #t[2] + 1) .. t[2]
+local NOW = num(now)
+local ZERO = '0000000000000000'
+local LAST = 9999999999999999
+
+local phase, fence, owner, ttl, step = A[1], A[2], A[3], num(A[4]), A[5]
+local raisesTask, raisesAgent, reads = A[6] == '1', A[7] == '1', A[8] == '1'
+local nT, nR, nA = num(A[9]), num(A[10]), num(A[11])
+local at = 12 -- of the first field name
+
+-- cur holds the values of the named fields: of the task's hash, of its records', of the agent's. The first of the task
+-- are its revision and the length of its ledger, the first of the records is the lease, the first of the agent its
+-- revision, the length of its ledger and the number of outcomes ever pended.
+local cur = {}
+local function fetch(key, n)
+  local from = #cur
+  for i = 0, n - 1, 1000 do
+    local m = math.min(n - i, 1000)
+    local r = call('HMGET', key, unpack(A, at + from + i, at + from + i + m - 1))
+    for j = 1, m do cur[from + i + j] = r[j] end
+  end
+end
+local oT, oR, oA = 0, nT, nT + nR
+if nT > 0 then fetch(K[1], nT) fetch(K[2], nR) end
+fetch(K[3], nA)
+local n = nT + nR + nA
+local taskRev, taskSeq = 0, 0
+if nT > 0 then taskRev, taskSeq = num(cur[1] or 0), num(cur[2] or 0) end
+local agentRev, agentSeq, pended = num(cur[oA + 1] or 0), num(cur[oA + 2] or 0), num(cur[oA + 3] or 0)
+
+local function reply(status, failed, seq, untl)
+  local out = { status, failed, now, fmt('%.0f', seq), untl, fmt('%.0f', taskRev), fmt('%.0f', agentRev), call('LRANGE', K[4], 0, -1) }
+  if status == 0 or reads then
+    for i = 1, n do out[8 + i] = cur[i] end
+  end
+  return out
+end
+
+-- The lease: phase, the phase that left it so, end, sequence, then fence|step|owner.
+local lease
+if nR > 0 then lease = cur[oR + 1] end
+local lPhase, lBy, lUntil, lSeq, lFence, lStep, lOwner
+if lease then
+  lPhase, lBy, lUntil, lSeq = sub(lease, 1, 1), sub(lease, 2, 2), sub(lease, 3, 18), sub(lease, 19, 34)
+  lFence, lStep, lOwner = string.match(sub(lease, 35), '^(%d+)|(%d+)|(.*)$')
+end
+if phase ~= 'N' then
+  if lease and lBy == phase and lFence == fence and lOwner == owner then
+    local again = true
+    if phase == 'B' then again = lUntil > now
+    elseif phase == 'L' then again = step ~= '0' and step == lStep end
+    if again then return reply(2, -1, num(lSeq), lUntil) end
+  end
+  local begun = lPhase == 'B'
+  local fresh = fence == '1' and (not lease or lPhase == 'K')
+  local expired = begun and lUntil <= now and num(fence) == num(lFence) + 1
+  local held = begun and fence == lFence and owner == lOwner
+  local may = false
+  if phase == 'K' then may = not lease and fence == '1'
+  elseif phase == 'B' then may = fresh or expired
+  elseif phase == 'L' then may = held and (step == '0' or num(step) == num(lStep) + 1)
+  elseif phase == 'X' then may = held
+  elseif phase == 'Z' then may = fresh
+  elseif phase == 'Y' then may = expired end
+  if not may then return reply(0, -1, 0, '0') end
+end
+
+-- What a token is asked for: from is its state with its length before it, '' absent or expired; fresh is 0, a greatest
+-- age, or negative where its expiry does not count.
+local function matches(c, from, fresh)
+  if from == '' then
+    if not c then return true end
+    local e = sub(c, 17, 32)
+    return e ~= ZERO and e <= now
+  end
+  if not c or sub(c, 33, 32 + #from) ~= from then return false end
+  if fresh < 0 then return true end
+  local e = sub(c, 17, 32)
+  if e ~= ZERO and e <= now then return false end
+  return fresh == 0 or num(sub(c, 1, 16)) + fresh >= NOW
+end
+
+-- Conditions first. set collects what fields become; each field is written by one clause at most.
+local set, order = {}, {}
+local function put(f, v)
+  order[#order + 1] = f
+  set[f] = v
+end
+local first = at + n
+local i, index, last = first, 0, #A - 1 -- the last argument names the lease in its queue
+while i <= last do
+  local op = A[i]
+  if op == 'V' then
+    local c = cur[num(A[i + 1])]
+    if (c and sub(c, 1, 16) or ZERO) ~= A[i + 2] then return reply(0, index, 0, '0') end
+    i = i + 3
+  elseif op == 'P' then
+    local f = num(A[i + 1])
+    local c = cur[f]
+    put(f, (c and fmt('%016.0f', num(sub(c, 1, 16)) + 1) or '0000000000000001') .. A[i + 2])
+    i = i + 3
+  elseif op == 'C' or op == 'c' then
+    local f = num(A[i + 1])
+    local v, d = num(cur[f] or 0), num(A[i + 2])
+    if op == 'C' then
+      local s = v + d
+      if v < num(A[i + 3]) or s > num(A[i + 4]) or s < -9007199254740991 then return reply(0, index, 0, '0') end
+    end
+    if d ~= 0 then put(f, fmt('%.0f', math.min(math.max(v + d, -9007199254740991), 9007199254740991))) end
+    i = i + 5
+  elseif op == 'H' then
+    if not matches(cur[num(A[i + 1])], A[i + 2], num(A[i + 3])) then return reply(0, index, 0, '0') end
+    i = i + 4
+  elseif op == 'K' or op == 'k' then
+    local f = num(A[i + 1])
+    local c, from, to = cur[f], A[i + 2], A[i + 3]
+    local ok = matches(c, from, num(A[i + 4]))
+    if not ok and op == 'K' then return reply(0, index, 0, '0') end
+    if ok then
+      if to == '' then if c then put(f, false) end
+      elseif from == '' then put(f, now .. ZERO .. to)
+      else put(f, sub(c, 1, 32) .. to .. sub(c, 33 + #from)) end
+    end
+    i = i + 5
+  elseif op == 'S' then
+    local f, d = num(A[i + 1]), num(A[i + 3])
+    put(f, now .. (d > 0 and fmt('%016.0f', math.min(NOW + d, LAST)) or ZERO) .. A[i + 2])
+    i = i + 4
+  elseif op == 'W' then
+    if NOW < num(A[i + 1]) or NOW > num(A[i + 2]) then return reply(0, index, 0, '0') end
+    i = i + 3
+  elseif op == 'E' or op == 'Q' then i = i + 4
+  elseif op == 'L' then i = i + 6
+  elseif op == 'U' then i = i + 3
+  elseif op == 'O' or op == 'D' then i = i + 2
+  else i = i + 1 end -- a reading
+  index = index + 1
+end
+
+-- Nothing below is refused.
+local seq = 0
+i = first
+while i <= last do
+  local op = A[i]
+  if op == 'E' then
+    local s
+    if A[i + 1] == 'T' then taskSeq = taskSeq + 1 s = taskSeq else agentSeq = agentSeq + 1 s = agentSeq end
+    if seq == 0 then seq = s end
+    call('XADD', K[num(A[i + 2])], fmt('%.0f-0', s), 't', now, 'e', A[i + 3])
+    i = i + 4
+  elseif op == 'L' then
+    local s, size = num(A[i + 4]), A[i + 1] == 'T' and taskSeq or agentSeq
+    if s <= size then
+      local key, off = K[num(A[i + 2])], (s - 1) * 64
+      local slot = call('GETRANGE', key, off, off)
+      if slot == '' or slot == '\0' then
+        local link = A[i + 5]
+        if #link ~= 64 then
+          call('HSET', K[num(A[i + 3])], A[i + 4], link)
+          link = string.rep('~', 64)
+        end
+        call('SETRANGE', key, off, link)
+      end
+    end
+    i = i + 6
+  elseif op == 'O' then
+    pended = pended + 1
+    call('RPUSH', K[4], fmt('%.0f', pended) .. '|' .. A[i + 1])
+    i = i + 2
+  elseif op == 'D' then
+    local upto, drop = num(A[i + 1]), 0
+    for _, v in ipairs(call('LRANGE', K[4], 0, -1)) do
+      if num(string.match(v, '^(%d+)|')) > upto then break end
+      drop = drop + 1
+    end
+    if drop > 0 then call('LPOP', K[4], drop) end
+    i = i + 2
+  elseif op == 'Q' then
+    call('ZADD', K[num(A[i + 1])], fmt('%.0f', NOW + num(A[i + 3])), A[i + 2])
+    i = i + 4
+  elseif op == 'U' then
+    call('ZREM', K[num(A[i + 1])], A[i + 2])
+    i = i + 3
+  elseif op == 'V' or op == 'P' or op == 'W' then i = i + 3
+  elseif op == 'H' or op == 'S' then i = i + 4
+  elseif op == 'C' or op == 'c' or op == 'K' or op == 'k' then i = i + 5
+  else i = i + 1 end
+end
+
+if raisesTask then taskRev = taskRev + 1 put(1, fmt('%.0f', taskRev)) end
+if nT > 0 and seq > 0 and taskSeq > num(cur[2] or 0) then put(2, fmt('%.0f', taskSeq)) end
+if raisesAgent then agentRev = agentRev + 1 put(oA + 1, fmt('%.0f', agentRev)) end
+if agentSeq > num(cur[oA + 2] or 0) then put(oA + 2, fmt('%.0f', agentSeq)) end
+if pended > num(cur[oA + 3] or 0) then put(oA + 3, fmt('%.0f', pended)) end
+
+local untl = '0'
+if phase ~= 'N' then
+  local s16 = fmt('%016.0f', seq)
+  if phase == 'L' and step == '0' then -- a heartbeat: repeats of the last step are still recognised
+    untl = fmt('%016.0f', NOW + ttl)
+    put(oR + 1, 'B' .. lBy .. untl .. sub(lease, 19))
+  elseif phase == 'B' or phase == 'L' then
+    untl = fmt('%016.0f', NOW + ttl)
+    put(oR + 1, 'B' .. phase .. untl .. s16 .. fence .. '|' .. (phase == 'L' and step or '0') .. '|' .. owner)
+  else
+    put(oR + 1, (phase == 'K' and 'K' or 'X') .. phase .. ZERO .. s16 .. fence .. '|' .. (lStep or '0') .. '|' .. owner)
+  end
+  local queued = A[#A]
+  if untl ~= '0' then call('ZADD', K[5], num(untl), queued) elseif lPhase == 'B' then call('ZREM', K[5], queued) end
+end
+
+-- One write a hash.
+local function store(key, from, upto)
+  local w, d = {}, {}
+  for _, f in ipairs(order) do
+    if f > from and f <= upto then
+      local v = set[f]
+      cur[f] = v
+      local name = A[at + f - 1]
+      if v then w[#w + 1] = name w[#w + 1] = v else d[#d + 1] = name end
+    end
+  end
+  for j = 1, #w, 2000 do call('HSET', key, unpack(w, j, math.min(j + 1999, #w))) end
+  for j = 1, #d, 2000 do call('HDEL', key, unpack(d, j, math.min(j + 1999, #d))) end
+end
+if #order > 0 then
+  if nT > 0 then store(K[1], 0, nT) store(K[2], oR, oR + nR) end
+  store(K[3], oA, n)
+end
+return reply(1, -1, seq, untl)

@@ -1,0 +1,216 @@
+package redisstore
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// The script's arguments:
+//
+//	phase fence owner ttl step  raises-task raises-agent reads  nT nR nA  names…  clauses…  member
+//
+// with nT field names of the task's hash, nR of its records' and nA of the agent's, then a few arguments for each clause,
+// which speak of fields and keys by number, and the name of the lease in its queue. Its keys are those of task, records,
+// agent, pending outcomes and leases, then the ledgers and queues that the clauses name.
+type encoder struct {
+	keys   keys
+	t      *txn.Txn
+	names  [3][]string    // task, records, agent
+	number map[field]int  // of a field within its hash, from 1
+	where  map[string]int // number of a key, from 1
+	k      []string
+	a      []any
+}
+
+// field is a name space and a name within a hash: what a clause speaks of.
+type field struct {
+	hash int
+	kind byte
+	key  string
+}
+
+// Fields that every hash starts with: revision and length of the ledger; the agent's also has the number of outcomes ever
+// pended.
+var (
+	headTask  = []string{"r", "h"}
+	headAgent = []string{"r", "h", "p"}
+)
+
+// linkSize is the length of a chain link that is stored in place.
+const linkSize = 64
+
+func encode(ks keys, t *txn.Txn) *encoder {
+	e := &encoder{keys: ks, t: t, number: map[field]int{}, where: map[string]int{}}
+	e.names[2] = append(e.names[2], headAgent...)
+	if t.Task != "" {
+		e.names[0] = append(e.names[0], headTask...)
+		e.names[1] = append(e.names[1], "l"+t.Intent)
+	}
+	var raises [2]bool
+	reads := false
+	for i := range t.Clauses {
+		c := &t.Clauses[i]
+		e.nameFields(c)
+		switch c.Raises() {
+		case txn.Task:
+			raises[0] = true
+		case txn.Agent:
+			raises[1] = true
+		}
+		reads = reads || c.Op == txn.Read
+	}
+	e.k = []string{ks.task(t.Task), ks.records(t.Task), ks.agent(), ks.pending(), ks.queue(txn.Leases)}
+	e.a = make([]any, 0, 12+len(e.number)+5*len(t.Clauses))
+	e.a = append(e.a, string(rune(t.Phase)), t.Fence, t.Owner, t.TTL, t.Step, raises[0], raises[1], reads,
+		len(e.names[0]), len(e.names[1]), len(e.names[2]))
+	for _, names := range e.names {
+		for _, n := range names {
+			e.a = append(e.a, n)
+		}
+	}
+	for i := range t.Clauses {
+		e.clause(&t.Clauses[i])
+	}
+	e.a = append(e.a, t.Task+"\n"+t.Intent)
+	return e
+}
+
+func (e *encoder) nameFields(c *txn.Clause) {
+	cells, counters, tokens := c.Names()
+	if cells {
+		e.name(c, 'v')
+	}
+	if counters {
+		e.name(c, 'c')
+	}
+	if tokens {
+		e.name(c, 'k')
+	}
+}
+
+func (e *encoder) name(c *txn.Clause, kind byte) {
+	f := field{hashOf(c.Scope), kind, c.Key}
+	if e.number[f] == 0 {
+		e.names[f.hash] = append(e.names[f.hash], string(kind)+c.Key)
+		e.number[f] = len(e.names[f.hash])
+	}
+}
+
+func hashOf(s txn.Scope) int {
+	switch s {
+	case txn.Task:
+		return 0
+	case txn.Record:
+		return 1
+	}
+	return 2
+}
+
+// of returns the number of a field among all.
+func (e *encoder) of(c *txn.Clause, kind byte) int {
+	return e.at(field{hashOf(c.Scope), kind, c.Key})
+}
+
+func (e *encoder) at(f field) int {
+	n := e.number[f]
+	for i := range f.hash {
+		n += len(e.names[i])
+	}
+	return n
+}
+
+// key returns the number of a key, which joins those the script is given.
+func (e *encoder) key(name string) int {
+	if e.where[name] == 0 {
+		e.k = append(e.k, name)
+		e.where[name] = len(e.k)
+	}
+	return e.where[name]
+}
+
+func (e *encoder) clause(c *txn.Clause) {
+	op := string(rune(c.Op))
+	switch c.Op {
+	case txn.Expect:
+		e.a = append(e.a, op, e.of(c, 'v'), version(c.N))
+	case txn.Put:
+		e.a = append(e.a, op, e.of(c, 'v'), c.Val)
+	case txn.Count:
+		e.a = append(e.a, soft("C", "c", c), e.of(c, 'c'), c.N, c.Min, c.Max)
+	case txn.Have:
+		e.a = append(e.a, op, e.of(c, 'k'), state(c.From), c.N)
+	case txn.Take:
+		e.a = append(e.a, soft("K", "k", c), e.of(c, 'k'), state(c.From), state(c.To), c.N)
+	case txn.Set:
+		e.a = append(e.a, op, e.of(c, 'k'), longState(c.To)+c.Val, c.N)
+	case txn.Time:
+		e.a = append(e.a, op, c.Min, c.Max)
+	case txn.Event:
+		e.a = append(e.a, op, string(rune(c.Scope)), e.key(e.keys.ledger(e.book(c))), c.Val)
+	case txn.Link:
+		odd := 0
+		if len(c.Val) != linkSize {
+			odd = e.key(e.keys.odd(e.book(c)))
+		}
+		e.a = append(e.a, op, string(rune(c.Scope)), e.key(e.keys.links(e.book(c))), odd, c.N, c.Val)
+	case txn.Pend:
+		e.a = append(e.a, op, c.Val)
+	case txn.Trim:
+		e.a = append(e.a, op, c.N)
+	case txn.Queue:
+		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val, c.N)
+	case txn.Unqueue:
+		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val)
+	default:
+		e.a = append(e.a, op)
+	}
+}
+
+func (e *encoder) book(c *txn.Clause) string {
+	if c.Scope == txn.Agent {
+		return ""
+	}
+	return e.t.Task
+}
+
+func soft(hard, soft string, c *txn.Clause) string {
+	if c.Soft {
+		return soft
+	}
+	return hard
+}
+
+// version is a cell's version as it is stored; no cell has a negative one.
+func version(n int64) string {
+	if n < 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%016d", n)
+}
+
+// state is a token's state with its length before it; "" stays "".
+func state(s string) string {
+	if s == "" {
+		return ""
+	}
+	return longState(s)
+}
+
+func longState(s string) string {
+	n := strconv.Itoa(len(s))
+	return "0000"[:max(0, 4-len(n))] + n + s
+}
+
+// maxState is the longest state that longState can say.
+const maxState = 9999
+
+func checkStates(t *txn.Txn) error {
+	for i := range t.Clauses {
+		if c := &t.Clauses[i]; len(c.From) > maxState || len(c.To) > maxState {
+			return fmt.Errorf("clause %d (%c %s): a state of more than %d bytes", i, c.Op, c.Key, maxState)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+//go:embed apply.lua
+var applyText string
+
+//go:embed load.lua
+var loadText string
+
+//go:embed queued.lua
+var queuedText string
+
+//go:embed remember.lua
+var rememberText string
+
+var (
+	applyScript    = redis.NewScript(applyText)
+	loadScript     = redis.NewScript(loadText)
+	queuedScript   = redis.NewScript(queuedText)
+	rememberScript = redis.NewScript(rememberText)
+)
+
+// Store is a [memory.Store] on a Redis server or cluster. It is safe for concurrent use.
+type Store struct {
+	client redis.UniversalClient
+	prefix string
+	notes  int
+	owned  bool // the client is closed with the store
+	closed atomic.Bool
+}
+
+var _ memory.Store = (*Store)(nil)
+
+// begin reports why a call cannot be served.
+func (s *Store) begin(ctx context.Context) error {
+	if s.closed.Load() {
+		return memory.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// done makes an error of the client one of the store.
+func (s *Store) done(ctx context.Context, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s.closed.Load():
+		return memory.ErrClosed
+	case ctx.Err() != nil:
+		return fmt.Errorf("redis: %s: %w", what, ctx.Err())
+	}
+	return fmt.Errorf("redis: %s: %w", what, err)
+}
+
+// Apply implements [memory.Store].
+func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
+	if err := t.Check(); err != nil {
+		return txn.Reply{}, fmt.Errorf("apply: %w", err)
+	}
+	if err := checkStates(t); err != nil {
+		return txn.Reply{}, fmt.Errorf("apply: %w", err)
+	}
+	if err := s.begin(ctx); err != nil {
+		return txn.Reply{}, err
+	}
+	e := encode(s.keys(t.Agent), t)
+	v, err := applyScript.Run(ctx, s.client, e.k, e.a...).Slice()
+	if err != nil {
+		return txn.Reply{}, s.done(ctx, "apply", err)
+	}
+	var r reader
+	reply := r.reply(e, v)
+	return reply, s.done(ctx, "apply", r.err)
+}
+
+// Load implements [memory.Store].
+func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot) (*txn.Snapshot, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if have != nil && have.Gap {
+		have = nil
+	}
+	k := s.keys(agent)
+	names, revs := []string{k.agent(), k.pending()}, []any{-1, -1}
+	if task != "" {
+		names = []string{k.task(task), k.agent(), k.pending()}
+	}
+	if have != nil {
+		revs = []any{have.Task.Rev, have.Agent.Rev}
+	}
+	v, err := loadScript.Run(ctx, s.client, names, revs...).Slice()
+	if err != nil {
+		return nil, s.done(ctx, "load", err)
+	}
+	var r reader
+	n := txn.NewSnapshot()
+	if len(v) != 6 {
+		return nil, s.done(ctx, "load", fmt.Errorf("%d values, want 6", len(v)))
+	}
+	n.Now, n.Pending = r.number(v[0]), r.pending(v[5])
+	if n.Task = r.space(v[2]); v[2] == nil && have != nil && task != "" {
+		n.Task = have.Task
+	}
+	if n.Agent = r.space(v[4]); v[4] == nil && have != nil {
+		n.Agent = have.Agent
+	}
+	return n, s.done(ctx, "load", r.err)
+}
+
+// Records implements [memory.Store].
+func (s *Store) Records(ctx context.Context, agent, task string, from int64, limit int) ([]txn.Stored, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	from = max(from, 1)
+	k := s.keys(agent)
+	first := strconv.FormatInt(from, 10)
+	entries, err := s.client.XRangeN(ctx, k.ledger(task), first, "+", int64(limit)).Result()
+	if err != nil || len(entries) == 0 {
+		return nil, s.done(ctx, "read ledger", err)
+	}
+	// Links are only ever added: read after the records, they are at least as new.
+	links, err := s.client.GetRange(ctx, k.links(task), (from-1)*linkSize, (from-1+int64(len(entries)))*linkSize-1).Result()
+	if err != nil {
+		return nil, s.done(ctx, "read ledger", err)
+	}
+	out := make([]txn.Stored, len(entries))
+	for i, x := range entries {
+		var r reader
+		seq, _ := strconv.ParseInt(x.ID[:max(0, len(x.ID)-2)], 10, 64)
+		if seq != from+int64(i) {
+			return nil, fmt.Errorf("redis: read ledger: record %d of task %q of agent %q is missing", from+int64(i), task, agent)
+		}
+		val, _ := x.Values["e"].(string)
+		out[i] = txn.Stored{Seq: seq, At: r.number(x.Values["t"]), Val: val}
+		if out[i].Link, err = s.link(ctx, k.odd(task), links, i, seq); err != nil || r.err != nil {
+			return nil, s.done(ctx, "read ledger", errors.Join(err, r.err))
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) link(ctx context.Context, odd, links string, i int, seq int64) (string, error) {
+	if len(links) < (i+1)*linkSize {
+		return "", nil
+	}
+	switch l := links[i*linkSize : (i+1)*linkSize]; l[0] {
+	case 0:
+		return "", nil
+	case '~':
+		return s.client.HGet(ctx, odd, strconv.FormatInt(seq, 10)).Result()
+	default:
+		return l, nil
+	}
+}
+
+// Queued implements [memory.Store].
+func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queued, dueOnly bool, limit int) ([]txn.Queued, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	member, due := "", ""
+	if after != (txn.Queued{}) {
+		member, due = after.Member, strconv.FormatInt(after.Due, 10)
+	}
+	v, err := queuedScript.Run(ctx, s.client, []string{s.keys(agent).queue(queue)}, member, due, dueOnly, limit).Slice()
+	if err != nil {
+		return nil, s.done(ctx, "read queue", err)
+	}
+	var r reader
+	out := make([]txn.Queued, 0, len(v)/2)
+	for i := 0; i+1 < len(v); i += 2 {
+		m, _ := v[i].(string)
+		out = append(out, txn.Queued{Member: m, Due: r.number(v[i+1])})
+	}
+	return out, s.done(ctx, "read queue", r.err)
+}
+
+// note is a note as it is stored, behind its time.
+type note struct {
+	Task    string `json:"task,omitempty"`
+	Intent  string `json:"intent,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	Content string `json:"content"`
+}
+
+// Remember implements [memory.Store].
+func (s *Store) Remember(ctx context.Context, agent string, n memory.Note) error {
+	if agent == "" {
+		return errors.New("remember: note without an agent")
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	text, err := json.Marshal(note{n.Task, n.Intent, n.Kind, n.Content})
+	if err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	kept, err := rememberScript.Run(ctx, s.client, []string{s.keys(agent).notes()}, text, s.notes).Int()
+	switch {
+	case err != nil:
+		return s.done(ctx, "remember", err)
+	case kept == 0:
+		return fmt.Errorf("remember: agent %s has %d notes, the most that are kept: raise Config.Notes, or prune", agent, s.notes)
+	}
+	return nil
+}
+
+// Recall implements [memory.Store].
+func (s *Store) Recall(ctx context.Context, agent, query string, limit int) ([]memory.Note, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	from := int64(0)
+	if query == "" {
+		from = -int64(limit)
+	}
+	list, err := s.client.LRange(ctx, s.keys(agent).notes(), from, -1).Result()
+	if err != nil {
+		return nil, s.done(ctx, "recall", err)
+	}
+	all := make([]memory.Note, 0, len(list))
+	for _, text := range list {
+		var n note
+		var r reader
+		if len(text) < digits {
+			return nil, fmt.Errorf("redis: recall: a note that another program wrote: %.40q", text)
+		}
+		if err := errors.Join(json.Unmarshal([]byte(text[digits:]), &n), r.err); err != nil {
+			return nil, fmt.Errorf("redis: recall: %w", err)
+		}
+		all = append(all, memory.Note{Task: n.Task, Intent: n.Intent, Kind: n.Kind, Content: n.Content, At: time.UnixMicro(r.number(text[:digits])).UTC()})
+	}
+	return memory.Rank(all, query, limit), nil
+}
+
+// Close implements [memory.Store].
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return memory.ErrClosed
+	}
+	if !s.owned {
+		return nil
+	}
+	return s.client.Close()
+}

@@ -1,0 +1,39 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/redistest"
+	"github.com/seed-ab2cfece/delta-agents/memory/memorytest"
+	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var tenants atomic.Int64
+
+// opener opens stores on one server, each under a prefix of its own.
+func opener(url string) memorytest.Open {
+	return func(tb testing.TB) memorytest.Instance {
+		s, err := redisstore.Open(context.Background(), redisstore.Config{URL: url, Prefix: fmt.Sprint("t", tenants.Add(1))})
+		require.NoError(tb, err)
+		tb.Cleanup(func() { _ = s.Close() })
+		return memorytest.Instance{Store: s, Advance: time.Sleep}
+	}
+}
+
+func TestContract(t *testing.T) {
+	memorytest.Run(t, opener(redistest.Start(t).URL()))
+}
+
+func TestRandomAgainstTheReference(t *testing.T) {
+	open := opener(redistest.Start(t).URL())
+	memorytest.Random(t, open(t), 1500, 7)
+}
