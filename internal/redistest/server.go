@@ -89,7 +89,7 @@ func (s *Server) Start() error {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, DialerRetries: 1})
 	defer func() { _ = c.Close() }()
 	for until := time.Now().Add(20 * time.Second); ; {
-		err := c.Ping(context.Background()).Err()
+		err := s.ping(c)
 		if err == nil || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") {
 			return nil
 		}
@@ -102,6 +102,15 @@ func (s *Server) Start() error {
 			return fmt.Errorf("redis-server does not answer: %w: %s", err, s.out.String())
 		}
 	}
+}
+
+func (s *Server) ping(c *redis.Client) error {
+	conn, err := net.DialTimeout("tcp", s.Addr, time.Second) // first: the client logs what it cannot reach
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+	return c.Ping(context.Background()).Err()
 }
 
 // Kill ends the server as a crash does.

@@ -101,7 +101,7 @@ func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, e
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, prefix: c.Prefix + ":", notes: c.Notes}
+	s := &Store{client: client, run: shipped, prefix: c.Prefix + ":", notes: c.Notes}
 	if err := s.checkVersion(ctx); err != nil {
 		return nil, err
 	}

@@ -11,8 +11,11 @@ import (
 
 // Invariants alone miss what a comparison of every reply with the reference finds.
 func TestHeavyRandomAgainstTheReference(t *testing.T) {
-	open := opener(redistest.Start(t).URL())
-	for seed := range uint64(3) {
-		memorytest.Random(t, open(t), 10_000, 100+seed)
+	for name, url := range map[string]string{"server": redistest.Start(t).URL(), "cluster": redistest.StartCluster(t, 3, 0).URL()} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				memorytest.Random(t, opener(url)(t), 10_000, 100+seed)
+			}
+		})
 	}
 }

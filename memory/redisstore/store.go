@@ -28,16 +28,21 @@ var queuedText string
 //go:embed remember.lua
 var rememberText string
 
-var (
-	applyScript    = redis.NewScript(applyText)
-	loadScript     = redis.NewScript(loadText)
-	queuedScript   = redis.NewScript(queuedText)
-	rememberScript = redis.NewScript(rememberText)
-)
+// scripts are called by their hash, and sent again where the server has forgotten them.
+type scripts struct{ apply, load, queued, remember *redis.Script }
+
+func newScripts(edit func(text string) string) scripts {
+	return scripts{
+		redis.NewScript(edit(applyText)), redis.NewScript(edit(loadText)), redis.NewScript(edit(queuedText)), redis.NewScript(edit(rememberText)),
+	}
+}
+
+var shipped = newScripts(func(text string) string { return text })
 
 // Store is a [memory.Store] on a Redis server or cluster. It is safe for concurrent use.
 type Store struct {
 	client redis.UniversalClient
+	run    scripts
 	prefix string
 	notes  int
 	owned  bool // the client is closed with the store
@@ -79,7 +84,7 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 		return txn.Reply{}, err
 	}
 	e := encode(s.keys(t.Agent), t)
-	v, err := applyScript.Run(ctx, s.client, e.k, e.a...).Slice()
+	v, err := s.run.apply.Run(ctx, s.client, e.k, e.a...).Slice()
 	if err != nil {
 		return txn.Reply{}, s.done(ctx, "apply", err)
 	}
@@ -104,7 +109,7 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	if have != nil {
 		revs = []any{have.Task.Rev, have.Agent.Rev}
 	}
-	v, err := loadScript.Run(ctx, s.client, names, revs...).Slice()
+	v, err := s.run.load.Run(ctx, s.client, names, revs...).Slice()
 	if err != nil {
 		return nil, s.done(ctx, "load", err)
 	}
@@ -185,7 +190,7 @@ func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queue
 	if after != (txn.Queued{}) {
 		member, due = after.Member, strconv.FormatInt(after.Due, 10)
 	}
-	v, err := queuedScript.Run(ctx, s.client, []string{s.keys(agent).queue(queue)}, member, due, dueOnly, limit).Slice()
+	v, err := s.run.queued.Run(ctx, s.client, []string{s.keys(agent).queue(queue)}, member, due, dueOnly, limit).Slice()
 	if err != nil {
 		return nil, s.done(ctx, "read queue", err)
 	}
@@ -218,7 +223,7 @@ func (s *Store) Remember(ctx context.Context, agent string, n memory.Note) error
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
-	kept, err := rememberScript.Run(ctx, s.client, []string{s.keys(agent).notes()}, text, s.notes).Int()
+	kept, err := s.run.remember.Run(ctx, s.client, []string{s.keys(agent).notes()}, text, s.notes).Int()
 	switch {
 	case err != nil:
 		return s.done(ctx, "remember", err)

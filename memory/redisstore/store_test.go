@@ -37,3 +37,7 @@ func TestRandomAgainstTheReference(t *testing.T) {
 	open := opener(redistest.Start(t).URL())
 	memorytest.Random(t, open(t), 1500, 7)
 }
+
+func TestContractOnACluster(t *testing.T) {
+	memorytest.Run(t, opener(redistest.StartCluster(t, 3, 0).URL()))
+}
