@@ -25,7 +25,7 @@ var modules = map[string][]string{
 	"golang.org/x/sync":                        {"delta"},
 	"golang.org/x/time":                        {"delta"},
 	"github.com/cenkalti/backoff/v5":           {"delta"},
-	"github.com/sony/gobreaker/v2":             {"delta"},
+	"github.com/sony/gobreaker/v2":             {"delta", "memory/redisstore"},
 	"github.com/modelcontextprotocol/go-sdk":   {"mcp", "cmd", "examples", "bench"},
 	"go.opentelemetry.io/otel":                 {"telemetry", "cmd", "examples"},
 	"github.com/prometheus/client_golang":      {"telemetry", "cmd", "examples"},

@@ -36,6 +36,11 @@ type Config struct {
 	Dial, Read, Write time.Duration
 	// Pool bounds the connections to a server. Default 10 for each processor.
 	Pool int
+	// WaitReplicas is how many replicas must confirm a transaction before it counts as written; it costs their delay and
+	// no further trip. 0: a fail-over may lose what was acknowledged, which is noticed, see [memory.LostError].
+	WaitReplicas int
+	// WaitTime is how long they may take. Default 1 s.
+	WaitTime time.Duration
 	// Notes bounds what each agent remembers; nothing is dropped, more is an error. Default 10,000.
 	Notes int
 }
@@ -46,6 +51,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Dial, 500*time.Millisecond)
 	set(&c.Read, 2*time.Second)
 	set(&c.Write, 2*time.Second)
+	set(&c.WaitTime, time.Second)
 	set(&c.Notes, 10_000)
 	return c
 }
@@ -62,6 +68,8 @@ func (c *Config) check() error {
 	switch {
 	case strings.ContainsAny(c.Prefix, "{}:* \t\r\n"):
 		return fmt.Errorf("redis: prefix %q: want no braces, colons, stars or blanks", c.Prefix)
+	case c.WaitReplicas < 0 || c.WaitTime < time.Millisecond:
+		return errors.New("redis: WaitReplicas is negative, or WaitTime less than a millisecond")
 	case c.Dial < 0 || c.Read < 0 || c.Write < 0 || c.Pool < 0 || c.Notes < 0:
 		return errors.New("redis: a timeout, the pool or the number of notes is negative")
 	}
@@ -95,13 +103,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// New makes a store of a client that the caller configured and closes. Of the configuration, Prefix and Notes count.
+// New makes a store of a client that the caller configured and closes. Of the configuration, Prefix, WaitReplicas, WaitTime
+// and Notes count.
 func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, run: shipped, prefix: c.Prefix + ":", notes: c.Notes}
+	s := &Store{
+		client: client, run: shipped, prefix: c.Prefix + ":", notes: c.Notes,
+		breaker: newBreaker(), replicas: c.WaitReplicas, waitTime: c.WaitTime,
+	}
 	if err := s.checkVersion(ctx); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
 
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/txn"
@@ -47,6 +48,11 @@ type Store struct {
 	notes  int
 	owned  bool // the client is closed with the store
 	closed atomic.Bool
+
+	breaker  *gobreaker.CircuitBreaker[any]
+	witness  witness
+	replicas int           // that must confirm a transaction
+	waitTime time.Duration // how long they may take
 }
 
 var _ memory.Store = (*Store)(nil)
@@ -84,13 +90,27 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 		return txn.Reply{}, err
 	}
 	e := encode(s.keys(t.Agent), t)
-	v, err := s.run.apply.Run(ctx, s.client, e.k, e.a...).Slice()
+	before := s.witness.ask(t.Agent, t.Task)
+	v, err := s.exchange(ctx, e)
 	if err != nil {
 		return txn.Reply{}, s.done(ctx, "apply", err)
 	}
 	var r reader
 	reply := r.reply(e, v)
-	return reply, s.done(ctx, "apply", r.err)
+	if r.err != nil {
+		return txn.Reply{}, s.done(ctx, "apply", r.err)
+	}
+	if err := s.witness.told(t.Agent, t.Task, before, reply.TaskRev, reply.AgentRev); err != nil {
+		return txn.Reply{}, err
+	}
+	return reply, nil
+}
+
+func (s *Store) exchange(ctx context.Context, e *encoder) ([]any, error) {
+	if s.replicas > 0 {
+		return s.replicated(ctx, e.k, e.a)
+	}
+	return s.script(ctx, s.run.apply, e.k, e.a...)
 }
 
 // Load implements [memory.Store].
@@ -109,7 +129,8 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	if have != nil {
 		revs = []any{have.Task.Rev, have.Agent.Rev}
 	}
-	v, err := s.run.load.Run(ctx, s.client, names, revs...).Slice()
+	before := s.witness.ask(agent, task)
+	v, err := s.script(ctx, s.run.load, names, revs...)
 	if err != nil {
 		return nil, s.done(ctx, "load", err)
 	}
@@ -125,7 +146,13 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	if n.Agent = r.space(v[4]); v[4] == nil && have != nil {
 		n.Agent = have.Agent
 	}
-	return n, s.done(ctx, "load", r.err)
+	if r.err != nil {
+		return nil, s.done(ctx, "load", r.err)
+	}
+	if err := s.witness.told(agent, task, before, n.Task.Rev, n.Agent.Rev); err != nil {
+		return nil, err
+	}
+	return n, nil
 }
 
 // Records implements [memory.Store].
@@ -190,7 +217,7 @@ func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queue
 	if after != (txn.Queued{}) {
 		member, due = after.Member, strconv.FormatInt(after.Due, 10)
 	}
-	v, err := s.run.queued.Run(ctx, s.client, []string{s.keys(agent).queue(queue)}, member, due, dueOnly, limit).Slice()
+	v, err := s.script(ctx, s.run.queued, []string{s.keys(agent).queue(queue)}, member, due, dueOnly, limit)
 	if err != nil {
 		return nil, s.done(ctx, "read queue", err)
 	}
