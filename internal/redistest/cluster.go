@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func (c *Cluster) join(tb testing.TB) error {
 				return false
 			}
 			n, err := cl.ClusterNodes(ctx).Result()
-			return err == nil && strings.Count(n, " slave ") == len(c.Replicas)
+			return err == nil && strings.Count(n, "slave ") == len(c.Replicas)
 		}); err != nil {
 			return err
 		}
@@ -106,4 +107,72 @@ func until(ctx context.Context, what string, ok func() bool) error {
 		}
 	}
 	return nil
+}
+
+// Of returns the master of the key's slot, and the replica that follows it, where there is one.
+func (c *Cluster) Of(tb testing.TB, key string) (master, replica *Server) {
+	tb.Helper()
+	slot, err := c.Masters[0].Client(tb).ClusterKeySlot(context.Background(), key).Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i, m := range c.Masters {
+		if int(slot) >= i*slots/len(c.Masters) && int(slot) < (i+1)*slots/len(c.Masters) {
+			master = m
+			if i < len(c.Replicas) {
+				replica = c.Replicas[i]
+			}
+		}
+	}
+	return master, replica
+}
+
+// Move gives the key's slot, with all that is in it, to another master.
+func (c *Cluster) Move(tb testing.TB, key string) {
+	tb.Helper()
+	ctx := context.Background()
+	slot, err := c.Masters[0].Client(tb).ClusterKeySlot(ctx, key).Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	do := func(s *Server, args ...any) string {
+		tb.Helper()
+		v, err := s.Client(tb).Do(ctx, args...).Text()
+		if err != nil {
+			tb.Fatal(args, err)
+		}
+		return v
+	}
+	ids := make([]string, len(c.Masters))
+	for i, m := range c.Masters {
+		ids[i] = do(m, "cluster", "myid")
+	}
+	from := 0
+	for _, r := range c.Masters[0].Client(tb).ClusterSlots(ctx).Val() {
+		if int(slot) >= r.Start && int(slot) <= r.End {
+			from = slices.Index(ids, r.Nodes[0].ID)
+		}
+	}
+	to := (from + 1) % len(c.Masters)
+	do(c.Masters[to], "cluster", "setslot", slot, "importing", ids[from])
+	do(c.Masters[from], "cluster", "setslot", slot, "migrating", ids[to])
+	host, port, _ := net.SplitHostPort(c.Masters[to].Addr)
+	cl := c.Masters[from].Client(tb)
+	for {
+		keys, err := cl.ClusterGetKeysInSlot(ctx, int(slot), 100).Result()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		args := []any{"migrate", host, port, "", 0, 5000, "keys"}
+		for _, k := range keys {
+			args = append(args, k)
+		}
+		do(c.Masters[from], args...)
+	}
+	for _, i := range []int{to, from} {
+		do(c.Masters[i], "cluster", "setslot", slot, "node", ids[to])
+	}
 }

@@ -28,7 +28,7 @@ func newBreaker() *gobreaker.CircuitBreaker[any] {
 func answered(err error) bool {
 	var refused redis.Error
 	return err == nil || errors.As(err, &refused) && !redis.HasErrorPrefix(err, "CLUSTERDOWN") && !redis.HasErrorPrefix(err, "LOADING") ||
-		errors.Is(err, context.Canceled)
+		errors.Is(err, context.Canceled) || errors.Is(err, ErrNotReplicated)
 }
 
 // script runs one of the scripts through the breaker.
