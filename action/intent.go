@@ -1,10 +1,10 @@
 package action
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Provenance relates a call to the reasoning that led to it. All of it is text from the planner: recorded, never trusted.
@@ -27,6 +27,7 @@ func (p Provenance) Cut() Provenance {
 type Document struct {
 	text     string
 	tree     any
+	lazy     *lazyTree // instead of tree
 	detached bool
 }
 
@@ -39,8 +40,13 @@ func (d Document) Text() string { return d.text }
 
 // Tree returns the value. That of a detached document is a copy of its own at every call; any other must not be changed.
 func (d Document) Tree() any {
-	if d.detached {
+	switch {
+	case d.detached && d.lazy != nil:
+		return readCanonical(d.text)
+	case d.detached:
 		return CopyTree(d.tree)
+	case d.lazy != nil:
+		return d.lazy.of(d.text)
 	}
 	return d.tree
 }
@@ -87,7 +93,7 @@ type Input struct{ Document }
 
 // Decode stores the input in v as encoding/json does, numbers in interfaces as json.Number so that no digit is lost.
 func (in Input) Decode(v any) error {
-	d := json.NewDecoder(bytes.NewReader([]byte(in.text)))
+	d := json.NewDecoder(strings.NewReader(in.text))
 	d.UseNumber()
 	if err := d.Decode(v); err != nil {
 		return fmt.Errorf("decode input: %w", err)

@@ -199,9 +199,9 @@ func TestI06_WhoMayDecide(t *testing.T) {
 		{"another case of the requester", "MALLORY", []string{"*"}, approval.ErrSelf},
 		{"the requester in some domain", "mallory@corp", []string{"*"}, approval.ErrSelf},
 	} {
-		assert.ErrorIs(t, approval.MayDecide(req, c.approvers, c.identity), c.want, c.name)
+		assert.ErrorIs(t, approval.MayDecide(req, c.approvers, approval.Person{Name: c.identity}), c.want, c.name)
 	}
-	assert.NoError(t, approval.MayDecide(approval.Request{}, team, "ann"), "no requester to compare with")
+	assert.NoError(t, approval.MayDecide(approval.Request{}, team, approval.Person{Name: "ann"}), "no requester to compare with")
 }
 
 func TestWaives(t *testing.T) {

@@ -17,26 +17,50 @@ var (
 	ErrNotApprover = errors.New("not an approver of this task")
 )
 
-// Anybody in a list of approvers stands for every authenticated identity.
-const Anybody = "*"
+// Entries of a list of approvers that stand for more than one name.
+const (
+	// Anybody stands for every authenticated identity.
+	Anybody = "*"
+	// RolePrefix begins an entry that stands for whoever is vouched for in a role: "role:finance".
+	RolePrefix = "role:"
+)
 
-// MayDecide reports why the identity, which an authenticator vouches for, may not decide the request: it is empty or no
-// plain name (see [action.CheckIdentity]), it is the requester or the agent, or a name that a reader would take for theirs,
-// or it is not among the approvers. An empty list has nobody in it.
-func MayDecide(r Request, approvers []string, identity string) error {
-	if strings.TrimSpace(identity) == "" {
+// Person is somebody whom an authenticator vouches for, with the roles it vouches for.
+type Person struct {
+	Name  string
+	Roles []string
+}
+
+// On reports whether a list of approvers names the person: by name, by a role, or as anybody.
+func (p Person) On(list []string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool {
+		if role, ok := strings.CutPrefix(entry, RolePrefix); ok {
+			return slices.Contains(p.Roles, role)
+		}
+		return entry == p.Name || entry == Anybody
+	})
+}
+
+// MayDecide reports why a person may not decide the request: the name is empty or no plain name (see
+// [action.CheckIdentity]), it is the requester or the agent, or a name that a reader would take for theirs, or it is not
+// among the approvers, or not among those whose consent the action asks for. An empty list of approvers has nobody in it.
+func MayDecide(r Request, approvers []string, who Person) error {
+	if strings.TrimSpace(who.Name) == "" {
 		return ErrAnonymous
 	}
-	if err := action.CheckIdentity(identity); err != nil {
+	if err := action.CheckIdentity(who.Name); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnclear, err)
 	}
 	for _, own := range []string{r.Requester, r.Agent} {
-		if own != "" && action.SameIdentity(identity, own) {
-			return fmt.Errorf("%w: %q is, or reads like, %q", ErrSelf, identity, own)
+		if own != "" && action.SameIdentity(who.Name, own) {
+			return fmt.Errorf("%w: %q is, or reads like, %q", ErrSelf, who.Name, own)
 		}
 	}
-	if !slices.Contains(approvers, identity) && !slices.Contains(approvers, Anybody) {
-		return fmt.Errorf("%w: %q", ErrNotApprover, identity)
+	if !who.On(approvers) {
+		return fmt.Errorf("%w: %q", ErrNotApprover, who.Name)
+	}
+	if q := r.Quorum; q != nil && len(q.Of) > 0 && !who.On(q.Of) {
+		return fmt.Errorf("%w: the action asks for %s, and %q is none of them", ErrNotApprover, strings.Join(q.Of, ", "), who.Name)
 	}
 	return nil
 }

@@ -29,6 +29,19 @@ type Request struct {
 	Asked     int64           `json:"asked"`               // store time, µs
 	Expires   int64           `json:"expires,omitempty"`   // store time, µs; 0 never
 	Decision  *Decision       `json:"decision,omitempty"`  // nil while pending
+	Quorum    *Quorum         `json:"quorum,omitempty"`    // how many must consent, nil for one approver
+	Schema    string          `json:"schema,omitempty"`    // hash of the declared input schema
+	Permit    string          `json:"permit,omitempty"`    // why the policy permits it
+	Effect    action.Effect   `json:"effect,omitempty"`    // side-effect class
+	UndoneBy  string          `json:"undone_by,omitempty"` // the action that is declared to undo it, "" where none is
+	Parts     []Part          `json:"parts,omitempty"`     // what the estimated risk rests on
+}
+
+// Part is what one part of what is known adds to the log-odds of Err: above 0 it raises the risk.
+type Part struct {
+	Name string  `json:"name"` // "declared", "agent", a tag, "action", …
+	Adds float64 `json:"adds"`
+	SD   float64 `json:"sd,omitempty"` // standard deviation of the part by itself
 }
 
 // Risk is the risk as the person was shown it: a consent covers no higher one.

@@ -7,10 +7,25 @@ import (
 )
 
 // GrantedKey returns the name of the counter of what is reserved or spent on an axis.
-func GrantedKey(a action.Axis) string { return "granted/" + a.String() }
+func GrantedKey(a action.Axis) string { return keys(a)[0] }
 
 // SpentKey returns the name of the counter of what is spent on an axis.
-func SpentKey(a action.Axis) string { return "spent/" + a.String() }
+func SpentKey(a action.Axis) string { return keys(a)[1] }
+
+// ready holds the keys of every axis, which each call names.
+var ready = func() (all [action.AxisCount][2]string) {
+	for a := range action.AxisCount {
+		all[a] = [2]string{"granted/" + a.String(), "spent/" + a.String()}
+	}
+	return all
+}()
+
+func keys(a action.Axis) [2]string {
+	if a < action.AxisCount {
+		return ready[a]
+	}
+	return [2]string{"granted/" + a.String(), "spent/" + a.String()}
+}
 
 // Account is what is known of a budget at one moment. Its zero value is unlimited and unused.
 type Account struct {

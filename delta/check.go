@@ -46,6 +46,15 @@ func (d *declaration) check() {
 			d.fault("tag or context: %w", err)
 		}
 	}
+	if d.undoneBy != "" {
+		if err := action.CheckName(d.undoneBy); err != nil {
+			d.fault("undone by: %w", err)
+		}
+		if d.effect != action.Compensatable {
+			d.fault("undone by %q: the effect is %s; only a compensatable one is undone", d.undoneBy, d.effect)
+		}
+	}
+	d.checkSkills()
 	d.checkNeeds()
 	for _, h := range d.hooks {
 		if err := h.Check(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/policy"
@@ -22,11 +23,14 @@ type Config struct {
 	Policy policy.Policy
 	// Authenticator tells who decides approvals; nil: nobody can.
 	Authenticator Authenticator
-	// Operators are the identities that may resolve unknown outcomes and change thresholds of any task, beside the task's
-	// own approvers. Whoever requested a task never may. Empty: approvers alone.
+	// Operators are the identities, and the roles as "role:NAME", that may resolve unknown outcomes, change thresholds and
+	// top up budgets of any task, beside the task's own approvers, and that alone may reset beliefs and break the glass.
+	// Whoever requested a task, and its agent, never may. Empty: approvers alone, and nobody for the rest.
 	Operators []string
 	// Hooks run around every action, outside the action's own.
 	Hooks hooks.Hooks
+	// Observers are told what this engine writes into the ledgers, once it is written; see [Observer].
+	Observers []Watch
 	// Risk tunes the estimator; nobody should need to.
 	Risk risk.Config
 	// Observe decides and records everything but refuses nothing of gates 4 to 8: a first step in front of existing
@@ -117,7 +121,8 @@ func (c Config) validate() error {
 			faults = append(faults, fmt.Errorf("config %s is %v, want at least %v", d.name, d.have, d.min))
 		}
 	}
-	faults = append(faults, checkIdentities("config Operators", c.Operators)...)
+	faults = append(faults, approval.CheckList("config Operators", c.Operators))
+	faults = append(faults, checkWatches(c.Observers)...)
 	if err := c.Hooks.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("config Hooks: %w", err))
 	}

@@ -33,7 +33,7 @@ func (d *debt) pay(ctx context.Context) error {
 	e := d.t.engine
 	begun := *d.plan.d.Begun
 	if d.late == nil {
-		x := engine.SettlePlan(begun, d.plan.owner, d.used, d.f, d.at)
+		x := engine.SettlePlan(begun, d.plan.owner, d.used, d.f, d.at, d.plan.estimated)
 		reply, err := e.apply(ctx, x)
 		if err != nil {
 			return err
@@ -60,10 +60,14 @@ func (d *debt) pay(ctx context.Context) error {
 }
 
 // again sends a transaction of which it is not known whether it was written.
-func (e *Engine) again(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
+func (e *Engine) again(ctx context.Context, x *txn.Txn) (r txn.Reply, err error) {
+	if e.watch != nil {
+		answered := e.watch.send(x)
+		defer func() { answered(r, err) }()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
 	defer cancel()
-	r, err := e.applyAgain(ctx, x)
+	r, err = e.applyAgain(ctx, x)
 	if err != nil || r.OK {
 		e.noteBooks(x)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/samber/mo"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/schema"
@@ -48,6 +49,8 @@ type declaration struct {
 	effect                     action.Effect
 	needs                      []Pre
 	approve                    bool
+	quorum                     *approval.Quorum
+	undoneBy                   string
 	untilTrust                 float64
 	timeout                    time.Duration
 	retries                    int
@@ -55,6 +58,8 @@ type declaration struct {
 	hooks                      []hooks.Hooks
 	fetches                    bool
 	context                    []string
+	skills, tools              []string
+	vet                        func(*Task, action.Input) *action.Failure // of built-in actions: what else would keep a call from running
 
 	in, out  *schema.Schema
 	run      func(*Context, action.Input) returned
@@ -306,6 +311,25 @@ func (b Builder[In, Out]) RequireApproval(opts ...ApprovalOption) Builder[In, Ou
 	return b
 }
 
+// Quorum says that n different people must consent where a call needs an approval, whether for its risk or because the
+// action asks for one. With of, only those count, by name or by role ("role:finance"), and they must be approvers of the
+// task too. One rejection rejects. Where fewer than n of a task's approvers could answer, Start says so. To have every call
+// decided so, add [Builder.RequireApproval].
+func (b Builder[In, Out]) Quorum(n int, of ...string) Builder[In, Out] {
+	b.d.quorum = &approval.Quorum{N: n, Of: slices.Clone(of)}
+	if err := b.d.quorum.Check(); err != nil {
+		b.d.fault("%w", err)
+	}
+	return b
+}
+
+// UndoneBy names the action that undoes this one, for a person who is asked whether it may run. It needs the effect
+// Compensatable. Nothing is undone by itself.
+func (b Builder[In, Out]) UndoneBy(action string) Builder[In, Out] {
+	b.d.undoneBy = action
+	return b
+}
+
 // Timeout bounds one attempt. A function that ignores its context is abandoned then.
 func (b Builder[In, Out]) Timeout(t time.Duration) Builder[In, Out] {
 	b.d.timeout = t
@@ -377,11 +401,12 @@ func (b Builder[In, Out]) MustBuild() *Action[In, Out] {
 }
 
 func (d *declaration) compile() *engine.Action {
-	return &engine.Action{
+	a := &engine.Action{
 		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
 		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
-		UntilTrust: d.untilTrust, Context: d.context, Rules: d.ruleNames(),
+		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Context: d.context, Rules: d.ruleNames(),
 	}
+	return a.Ready()
 }
 
 func (d *declaration) ruleNames() (out []engine.Rule) {

@@ -29,6 +29,7 @@ type Engine struct {
 	owner     string // of leases: this engine
 	hooks     *hooks.Runner
 	keeper    *keeper
+	watch     *watch // nil without observers
 
 	mu     sync.Mutex
 	agents map[string]*agentState
@@ -90,6 +91,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Policy != nil {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
 	}
+	e.watch = startWatch(e)
 	e.keeper = startKeeper(e)
 	return e, nil
 }
@@ -206,7 +208,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.halt(ErrClosed)
 	last, cancel := outlive(ctx, e.cfg.Grace, e.cfg.StoreTimeout)
 	defer cancel()
-	err = errors.Join(err, e.keeper.close(last), e.hooks.Wait(last))
+	err = errors.Join(err, e.keeper.close(last), e.hooks.Wait(last), e.watch.close(last))
 	if e.ownsStore {
 		err = errors.Join(err, e.store.Close())
 	}
@@ -249,7 +251,7 @@ func (e *Engine) crowds() []*crowd {
 
 // Abandoned returns how much user code, of every kind, was given up and still runs.
 func (e *Engine) Abandoned() int {
-	n := e.hooks.Abandoned()
+	n := e.hooks.Abandoned() + e.watch.stuck()
 	for _, c := range e.crowds() {
 		n += c.stuck.Load()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,18 +19,22 @@ import (
 // Identity is somebody whom the engine's Authenticator vouches for. Only [Engine.Authenticate] makes one; the zero value
 // is nobody.
 type Identity struct {
-	name string
-	by   *Engine
+	name  string
+	roles []string
+	by    *Engine
 }
 
 // String returns the name.
 func (i Identity) String() string { return i.name }
 
+// Roles returns the roles that the Authenticator vouches for, sorted.
+func (i Identity) Roles() []string { return slices.Clone(i.roles) }
+
 // ErrNobody is returned where an identity was not made by the engine that is asked.
 var ErrNobody = errors.New("identity was not authenticated by this engine")
 
-// Authenticate asks the Authenticator who is behind a credential. A name that a reader could take for another's, see
-// [action.CheckIdentity], is refused.
+// Authenticate asks the Authenticator who is behind a credential, and in which roles. A name that a reader could take for
+// another's, see [action.CheckIdentity], or for a role, is refused.
 func (e *Engine) Authenticate(ctx context.Context, credential any) (Identity, error) {
 	if e.cfg.Authenticator == nil {
 		return Identity{}, errors.New("authenticate: the engine has no Authenticator; set Config.Authenticator")
@@ -39,16 +44,21 @@ func (e *Engine) Authenticate(ctx context.Context, credential any) (Identity, er
 	}
 	ctx, done := e.within(ctx)
 	defer done()
-	name, err := contain(ctx, &e.identities, e.cfg.Timeout, e.cfg.Grace, func(ctx context.Context) (string, error) {
-		return e.cfg.Authenticator.Authenticate(ctx, credential)
+	v, err := contain(ctx, &e.identities, e.cfg.Timeout, e.cfg.Grace, func(ctx context.Context) (Vouched, error) {
+		if a, ok := e.cfg.Authenticator.(Voucher); ok {
+			return a.Vouch(ctx, credential)
+		}
+		name, err := e.cfg.Authenticator.Authenticate(ctx, credential)
+		return Vouched{Name: name}, err
 	})
 	if err != nil {
 		return Identity{}, fmt.Errorf("authenticate: %w", err)
 	}
-	if err := action.CheckIdentity(name); err != nil {
-		return Identity{}, fmt.Errorf("authenticate: the Authenticator returned no plain name: %w", err)
+	v, err = v.checked()
+	if err != nil {
+		return Identity{}, fmt.Errorf("authenticate: the Authenticator returned %w", err)
 	}
-	return Identity{name, e}, nil
+	return Identity{v.Name, v.Roles, e}, nil
 }
 
 func (e *Engine) mine(i Identity) error {
@@ -175,7 +185,7 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 		if err != nil {
 			return failedStore(err)
 		}
-		x, err := engine.DecideAsk(v, digest, verb, parked, e.who(by.name, reason))
+		x, err := engine.DecideAsk(v, digest, verb, parked, e.whoIs(by, reason))
 		if err != nil {
 			return err
 		}
@@ -312,13 +322,13 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 		return fmt.Errorf("resolve %s: %w", intent, err)
 	}
 	err = t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
-		if err := engine.MayOperate(v, e.cfg.Operators, by.name); err != nil {
+		if err := engine.MayOperate(v, e.cfg.Operators, e.whoIs(by, reason)); err != nil {
 			return nil, err
 		}
 		if err := v.Account().Accepts(cost); err != nil {
 			return nil, err
 		}
-		return engine.Resolve(t.agent.compiled, v, begun, ok, cost, doc, e.who(by.name, reason))
+		return engine.Resolve(t.agent.compiled, v, begun, ok, cost, doc, e.whoIs(by, reason))
 	})
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", intent, err)

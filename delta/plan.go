@@ -30,6 +30,7 @@ func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure)
 	} else if used.Money > 0 && used.Currency != t.currency() {
 		f, used = action.Fail(action.OutputInvalid, "the planner reported a cost in another currency").Because(action.ErrCurrency), estimate
 	}
+	begun.estimated = prop.Estimated
 	if err := t.settlePlan(ctx, begun, used, f); err != nil && f == nil {
 		f = failedStore(err)
 	}
@@ -101,15 +102,16 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 		if d.Refusal != nil {
 			return nil, d.Refusal
 		}
-		return &plan{d, c.Owner}, nil
+		return &plan{d: d, owner: c.Owner}, nil
 	}
 	return nil, action.Fail(action.Stale, "the state changed %d times while planning was decided", rounds)
 }
 
 // plan is a proposal under way.
 type plan struct {
-	d     engine.Decision
-	owner string
+	d         engine.Decision
+	owner     string
+	estimated bool // what it used is an estimate
 }
 
 // settlePlan writes down what a proposal used. Where the store does not take it, it stays owed.

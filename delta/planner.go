@@ -62,6 +62,8 @@ type Proposal struct {
 	Why   string // said with Done: why
 	// Used is what planning cost; it is spent whatever becomes of the proposal.
 	Used action.Cost
+	// Estimated says that Used is the planner's estimate, because nobody told it what was used; the ledger marks it.
+	Estimated bool
 }
 
 // Estimator may be implemented by a planner to say what a proposal is expected to cost; that is reserved before it plans.

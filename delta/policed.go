@@ -37,8 +37,7 @@ func (t *Task) judged(ctx context.Context, own *sight, f func(*engine.Rules, *en
 	}
 	known := *s
 	known.Task, known.Agent, known.Pending = s.Task.Clone(), s.Agent.Clone(), slices.Clone(s.Pending)
-	apart := *v
-	apart.Snap = &known
+	apart := v.Apart(&known)
 	t.state.mu.Unlock()
 
 	ctx, done := e.within(ctx)
@@ -47,7 +46,7 @@ func (t *Task) judged(ctx context.Context, own *sight, f func(*engine.Rules, *en
 	defer cancel()
 	rules := e.rules
 	rules.Policy = policed{e.cfg.Policy, e, limited}
-	if err := f(&rules, &apart); err != nil {
+	if err := f(&rules, apart); err != nil {
 		return err
 	}
 	return context.Cause(ctx)

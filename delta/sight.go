@@ -124,8 +124,12 @@ func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
 	if !t.state.gap && !t.gap {
 		defer t.state.mu.Unlock()
 		s := t.snapshot(nil)
+		v, err := t.look(s)
+		if err != nil {
+			return nil, err
+		}
 		s.State = s.State.Clone() // it is used without the lock
-		return t.look(s)
+		return v.Apart(s), nil
 	}
 	t.state.mu.Unlock()
 	return t.peek(context.WithoutCancel(ctx))
@@ -272,13 +276,17 @@ func (t *Task) Path(ctx context.Context, name string) (Path, error) {
 
 // apply sends a transaction, once more where it is not known whether it took effect: repeating is safe. It outlives the
 // caller's context by the store timeout, so that what was begun is written down.
-func (e *Engine) apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
+func (e *Engine) apply(ctx context.Context, x *txn.Txn) (r txn.Reply, err error) {
 	if ctx == nil {
 		return txn.Reply{}, errNoContext
 	}
+	if e.watch != nil {
+		answered := e.watch.send(x)
+		defer func() { answered(r, err) }()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
 	defer cancel()
-	r, err := e.store.Apply(ctx, x)
+	r, err = e.store.Apply(ctx, x)
 	if err != nil && ctx.Err() == nil {
 		r, err = e.applyAgain(ctx, x)
 	}

@@ -4,48 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 	"weak"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
-	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
-
-// DefaultThreshold is the effective risk from which on a call needs an approval where a goal does not say.
-const DefaultThreshold = 4
-
-// Goal is what Start gives to an agent.
-type Goal struct {
-	// ID names the task within its agent; "" makes one up. An id is never used twice, not even for a task that ended.
-	ID    string
-	Agent *Agent
-	Text  string
-	// Limit bounds what the task may spend, planning included.
-	Limit action.Limit
-	// Threshold is the effective risk, 1 to 5, from which on a call waits for a person; 0 is DefaultThreshold. More than
-	// 5 is refused: nobody would ever be asked.
-	Threshold float64
-	// Ceiling is the effective risk above which nothing runs at all; 0 is none.
-	Ceiling float64
-	// Deadline ends the task; zero is none.
-	Deadline time.Time
-	// Approvers are the identities that may decide this task's approvals; "*" is any identity the Authenticator vouches
-	// for. Empty: nobody, and what needs an approval is not offered.
-	Approvers []string
-	// Requester is the identity on whose behalf the task runs: it never approves, nor does a name that reads like it.
-	Requester string
-	// ApprovalTTL is how long a request for approval waits; 0 is the engine's.
-	ApprovalTTL time.Duration
-	// Context names what the task brings along, for actions that require it.
-	Context []string
-}
 
 // Task is one goal given to one agent: the unit of budget, threshold, audit and cancellation. It is safe for concurrent
 // use. Tasks are opened with [Engine.Start] and [Engine.Open].
@@ -124,69 +92,6 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 		return nil, action.Fail(action.TaskClosed, "task %q of agent %q exists already; a task that ended stays ended, open it or choose another id", s.ID, s.Agent)
 	}
 	return e.adopt(a, s.ID), nil
-}
-
-// taskState checks a goal.
-func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
-	var faults []error
-	if g.Agent == nil || g.Agent.compiled == nil {
-		return engine.TaskState{}, errors.New("goal has no agent; make one with NewAgent and Build")
-	}
-	if g.ID == "" {
-		g.ID = e.cfg.ID()
-	}
-	if err := action.CheckName(g.ID); err != nil {
-		faults = append(faults, fmt.Errorf("goal id: %w", err))
-	}
-	if g.Threshold == 0 {
-		g.Threshold = DefaultThreshold
-	}
-	if !(g.Threshold >= 1 && g.Threshold <= 5) {
-		faults = append(faults, fmt.Errorf("goal threshold is %v, want 1 to 5 (0 is the default of %d)", g.Threshold, DefaultThreshold))
-	}
-	if g.Ceiling != 0 && !(g.Ceiling >= 1 && g.Ceiling <= 5) {
-		faults = append(faults, fmt.Errorf("goal ceiling is %v, want 1 to 5, or 0 for none", g.Ceiling))
-	}
-	if err := g.Limit.Check(); err != nil {
-		faults = append(faults, fmt.Errorf("goal: %w", err))
-	}
-	if c := g.Agent.currency; c != "" && g.Limit.Currency != "" && c != g.Limit.Currency {
-		faults = append(faults, fmt.Errorf("goal limit: %w: limit in %s, actions cost %s", action.ErrCurrency, g.Limit.Currency, c))
-	}
-	set(&g.Limit.Currency, g.Agent.currency)
-	set(&g.ApprovalTTL, e.cfg.ApprovalTTL)
-	if g.ApprovalTTL < time.Millisecond {
-		faults = append(faults, fmt.Errorf("goal approval ttl is %v, want at least a millisecond", g.ApprovalTTL))
-	}
-	if g.Requester != "" {
-		if err := action.CheckIdentity(g.Requester); err != nil {
-			faults = append(faults, fmt.Errorf("goal requester: %w", err))
-		}
-	}
-	faults = append(faults, checkIdentities("goal approvers", g.Approvers)...)
-	if len(g.Approvers) > 0 && !slices.ContainsFunc(g.Approvers, func(a string) bool { return a == approval.Anybody || !action.SameIdentity(a, g.Requester) }) {
-		faults = append(faults, fmt.Errorf("goal approvers: nobody but the requester %q, who never approves; name somebody else, or nobody", g.Requester))
-	}
-	if !g.Deadline.IsZero() && !g.Deadline.After(e.cfg.Now()) {
-		faults = append(faults, fmt.Errorf("goal deadline %s has passed", g.Deadline.Format(time.RFC3339)))
-	}
-	return engine.TaskState{
-		ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
-		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
-	}, errors.Join(faults...)
-}
-
-// checkIdentities reports names in a list that no authenticated identity can have.
-func checkIdentities(where string, names []string) (faults []error) {
-	for _, name := range names {
-		if name == approval.Anybody {
-			continue
-		}
-		if err := action.CheckIdentity(name); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", where, err))
-		}
-	}
-	return faults
 }
 
 // adopt returns the one Task of this engine for an id, so that cancelling it reaches every call.
@@ -386,12 +291,12 @@ func (t *Task) SetThreshold(ctx context.Context, by Identity, threshold float64,
 		return fmt.Errorf("threshold is %v, want 1 to 5", threshold)
 	}
 	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
-		if err := engine.MayOperate(v, t.engine.cfg.Operators, by.name); err != nil {
+		if err := engine.MayOperate(v, t.engine.cfg.Operators, t.engine.whoIs(by, reason)); err != nil {
 			return nil, fmt.Errorf("threshold of %s: %w", t, err)
 		}
 		next := v.Task
 		next.Threshold = threshold
-		return engine.Change(v, ledger.TaskChanged, next, t.engine.who(by.name, reason))
+		return engine.Change(v, ledger.TaskChanged, next, t.engine.whoIs(by, reason))
 	})
 }
 

@@ -26,6 +26,8 @@ type Event struct {
 	Action  string `json:"action,omitempty"`
 	Version string `json:"version,omitempty"` // of the action
 	Digest  string `json:"digest,omitempty"`  // of the exact call; see package approval
+	Within  string `json:"within,omitempty"`  // the intent whose function made the call, "" where the planner or the program did
+	Child   string `json:"child,omitempty"`   // the name of a child task in its parent, in the ledgers of both
 
 	// Under which lease.
 	Fence   int64  `json:"fence,omitempty"`
@@ -44,6 +46,8 @@ type Event struct {
 	Bulk     map[string][]string `json:"bulk,omitempty"`     // facts too many for tokens: cell → values
 	Claimed  []Claim             `json:"claimed,omitempty"`  // consumable tokens taken
 	Returned bool                `json:"returned,omitempty"` // what had been taken was given back
+	Pools    []string            `json:"pools,omitempty"`    // what was reserved counts in these budget pools too, see package budget
+	Cascade  bool                `json:"cascade,omitempty"`  // of a task that ends: its children must end too
 
 	// Who decided, on what grounds.
 	Approval      string            `json:"approval,omitempty"`       // its id
@@ -70,7 +74,8 @@ type Event struct {
 	Outcomes []Observed `json:"outcomes,omitempty"`
 	Changes  []Change   `json:"changes,omitempty"`
 
-	Text string `json:"text,omitempty"`
+	Text    string         `json:"text,omitempty"`
+	Verdict action.Verdict `json:"verdict,omitempty"` // on the goal of the task
 }
 
 // Claim is a consumable token that an intent took: the state it was in, and the one that names its holder.

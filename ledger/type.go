@@ -11,6 +11,11 @@ const (
 	TaskStarted Type = "task_started"
 	// TaskChanged replaces the configuration (threshold, limit, approvers, …): State, Identity, Reason.
 	TaskChanged Type = "task_changed"
+	// PhaseChanged moves the task into another phase: State, Text names it, Reason, Intent where a function did.
+	PhaseChanged Type = "phase_changed"
+	// TaskConcluded is a verdict on the goal: Verdict, Reason, Identity, Text says whose word it is, State. TaskClosed
+	// follows where the task still ran.
+	TaskConcluded Type = "task_concluded"
 	// TaskCancelled ends a task on request: Identity, Reason. It absorbs: nothing begins afterwards.
 	TaskCancelled Type = "task_cancelled"
 	// TaskClosed ends a task that is done, or whose deadline has passed: Reason.
@@ -21,7 +26,13 @@ const (
 
 	// ApprovalRequested asks a person: Approval, Intent, Digest, Risk, Policy, Expires.
 	ApprovalRequested Type = "approval_requested"
-	// ApprovalApproved is a person's consent: Approval, Identity, Reason.
+	// ApprovalVoted is a consent to a call that needs more than have been given: Approval, Identity, Reason, State holds
+	// the votes.
+	ApprovalVoted Type = "approval_voted"
+	// ApprovalWithdrawn takes back a consent while others are awaited: Approval, Identity, Reason, State.
+	ApprovalWithdrawn Type = "approval_withdrawn"
+	// ApprovalApproved is a person's consent, the last that was needed: Approval, Identity, Reason, State where there were
+	// others.
 	ApprovalApproved Type = "approval_approved"
 	// ApprovalRejected is a person's refusal: Approval, Identity, Reason.
 	ApprovalRejected Type = "approval_rejected"
@@ -31,6 +42,13 @@ const (
 	ApprovalExpired Type = "approval_expired"
 	// ApprovalWaived is a demand for approval that earned trust answered: no person was involved. Risk, Reason.
 	ApprovalWaived Type = "approval_waived"
+
+	// GlassBroken is an operator's override of the need for approvals: Text is its id, Identity, Reason, Expires, State.
+	GlassBroken Type = "glass_broken"
+	// GlassUsed marks a call that the override let through: Text is its id, Identity who opened it, Reason, Intent, Risk.
+	GlassUsed Type = "glass_used"
+	// GlassClosed ends the override: Text is its id, Identity and Reason, no identity where it expired.
+	GlassClosed Type = "glass_closed"
 
 	// Begun is written before any effect: the intent holds Reserved, Claimed and Approval under Fence and Owner.
 	Begun Type = "begun"
@@ -44,6 +62,27 @@ const (
 	// Resolved is an operator's word on an intent of unknown outcome: Code, Charged, Identity, Reason.
 	Resolved Type = "resolved"
 
+	// ChildQueued asks for a child task that waits until fewer are active: Child, Input is the child's configuration,
+	// Reserved its budget, State how it stands.
+	ChildQueued Type = "child_queued"
+	// ChildGranted lets a child task start, with Reserved as its budget: as ChildQueued, or after it.
+	ChildGranted Type = "child_granted"
+	// ChildEnded is the end of a child: State, Charged what it has spent so far, Reserved what its calls under way hold.
+	ChildEnded Type = "child_ended"
+	// ChildCharged is what calls of a child that had ended used and held since: Charged and Reserved are totals.
+	ChildCharged Type = "child_charged"
+	// ChildRefused is a child task that was asked for in vain: Code, Failure.
+	ChildRefused Type = "child_refused"
+
+	// PoolLeased lets an agent spend from a shared pool: Pools, Reserved is the slice, State the account of the agent.
+	PoolLeased Type = "pool_leased"
+	// PoolReceived is the slice as it arrives at the agent: Pools, Reserved, State.
+	PoolReceived Type = "pool_received"
+	// PoolReturned is a slice that the agent gives back: Pools, Reserved, State.
+	PoolReturned Type = "pool_returned"
+	// PoolRestored is what was given back as it arrives at the pool: Pools, Reserved, State.
+	PoolRestored Type = "pool_restored"
+
 	// BeliefsFolded moves the beliefs by the pending Outcomes FromSeq to ToSeq: Changes.
 	BeliefsFolded Type = "beliefs_folded"
 	// BeliefReset is an operator's correction of a belief: Changes, Identity, Reason.
@@ -55,9 +94,11 @@ const (
 )
 
 var types = []Type{
-	TaskStarted, TaskChanged, TaskCancelled, TaskClosed, Refused,
-	ApprovalRequested, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
-	Begun, Attempt, Settled, Late, Resolved, BeliefsFolded, BeliefReset, HookFailed, Note,
+	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed, Refused,
+	ApprovalRequested, ApprovalVoted, ApprovalWithdrawn, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
+	GlassBroken, GlassUsed, GlassClosed,
+	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
+	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset, HookFailed, Note,
 }
 
 // Types returns every type, in the order of their declaration.

@@ -18,9 +18,11 @@ func (s *InProcess) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 		return txn.Reply{}, err
 	}
 	defer a.mu.Unlock()
+	now := s.now()
+	a.sweep(now)
 	k := a.task(t.Task)
-	r := a.apply(t, k, s.now())
-	r.Pending = slices.Clone(a.pending)
+	r := a.apply(t, k, now)
+	r.Pending = a.tail()
 	r.TaskRev, r.AgentRev = k.space.Rev, a.space.Rev
 	if !r.OK || reads(t.Clauses) {
 		r.Fresh = a.fresh(t, k, r.Now)
@@ -30,47 +32,92 @@ func (s *InProcess) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 
 // apply is the whole transaction but for what every reply carries.
 func (a *shard) apply(t *txn.Txn, k *task, now int64) txn.Reply {
-	l, has := k.leases[t.Intent]
+	var l lease
+	i := k.intents[t.Intent]
+	if i != 0 {
+		l = a.intents.at(i).lease
+	}
 	if t.Phase != txn.Plain {
-		if has && l.repeats(t, now) {
+		if i != 0 && l.repeats(t, now) {
 			return txn.Reply{OK: true, Replay: true, Now: now, Seq: l.Seq, Until: l.Until}
 		}
-		if !l.permits(t, has, now) {
+		if !l.permits(t, i != 0, now) {
 			return txn.Reply{Failed: -1, Now: now}
 		}
 	}
+	if k.refuses(t) {
+		return txn.Reply{Failed: -1, Now: now}
+	}
 	state := txn.State{Task: k.space, Record: k.record, Agent: a.space}
-	if i := state.Apply(t.Clauses, now); i >= 0 { // writes reach the spaces through their maps
+	if i := state.Apply(t.Clauses, now); i >= 0 {
 		return txn.Reply{Failed: i, Now: now}
 	}
-	if t.Task != "" {
+	k.space, k.record, a.space = state.Task, state.Record, state.Agent
+	if t.Task != "" && !k.known {
+		k.known = true
 		a.tasks[t.Task] = k
 	}
 	a.raise(t, k)
 	r := txn.Reply{OK: true, Now: now, Seq: a.append(t, k, now)}
 	if t.Phase != txn.Plain {
-		l = l.after(t, now, r.Seq)
-		k.leases[t.Intent], r.Until = l, l.Until
-		a.schedule(t, l)
+		r.Until = a.relet(t, k, i, l.after(t, now, r.Seq))
 	}
+	a.retain(t, k, now)
 	return r
 }
 
+// relet leaves the lease as the transaction wants it, and returns when it expires.
+func (a *shard) relet(t *txn.Txn, k *task, i int32, l lease) int64 {
+	if i == 0 {
+		i = a.intents.take()
+		if k.intents == nil {
+			k.intents = map[string]int32{}
+		}
+		k.intents[t.Intent] = i
+	}
+	x := a.intents.at(i)
+	if x.Phase == txn.Begin {
+		a.leases.drop(t.Task, t.Intent, x.Until)
+	}
+	was := x.lively()
+	x.lease = l
+	k.count(was, x.lively())
+	if l.Phase == txn.Begin {
+		a.leases.put(t.Task, t.Intent, l.Until)
+	}
+	return l.Until
+}
+
+// handed is how many outcomes are handed out of one allocation.
+const handed = 256
+
+// tail returns a copy of what is pending. Copies are cut from a larger piece, of which nobody else gets the same part.
+func (a *shard) tail() []txn.Pending {
+	n := len(a.pending)
+	if n == 0 || n > handed/4 {
+		return slices.Clone(a.pending)
+	}
+	if len(a.spare) < n {
+		a.spare = make([]txn.Pending, handed)
+	}
+	out := a.spare[:n:n]
+	a.spare = a.spare[n:]
+	copy(out, a.pending)
+	return out
+}
+
 func reads(cs []txn.Clause) bool {
-	return slices.ContainsFunc(cs, func(c txn.Clause) bool { return c.Op == txn.Read })
+	for i := range cs {
+		if cs[i].Op == txn.Read {
+			return true
+		}
+	}
+	return false
 }
 
 // raise counts the transaction in the revision of each space it writes to.
 func (a *shard) raise(t *txn.Txn, k *task) {
-	var inTask, inAgent bool
-	for i := range t.Clauses {
-		switch t.Clauses[i].Raises() {
-		case txn.Task:
-			inTask = true
-		case txn.Agent:
-			inAgent = true
-		}
-	}
+	inTask, inAgent := t.Raises()
 	if inTask {
 		k.space.Rev++
 	}
@@ -85,77 +132,66 @@ func (a *shard) append(t *txn.Txn, k *task, now int64) (first int64) {
 		c := &t.Clauses[i]
 		switch c.Op {
 		case txn.Event:
-			book := a.book(k, c.Scope)
-			seq := int64(len(*book)) + 1
-			*book = append(*book, txn.Stored{Seq: seq, At: now, Val: c.Val})
+			seq := a.ledger(k, c.Scope).write(now, c.Val)
 			if first == 0 {
 				first = seq
 			}
 		case txn.Link:
-			book := *a.book(k, c.Scope)
-			if 1 <= c.N && c.N <= int64(len(book)) && book[c.N-1].Link == "" {
-				book[c.N-1].Link = c.Val
-			}
+			a.ledger(k, c.Scope).link(c.N, c.Val)
 		case txn.Pend:
 			a.pended++
-			a.pending = append(a.pending, txn.Pending{Seq: a.pended, Val: c.Val})
+			a.pending = push(a.pending, txn.Pending{Seq: a.pended, Val: c.Val})
 		case txn.Trim:
-			a.pending = slices.DeleteFunc(a.pending, func(p txn.Pending) bool { return p.Seq <= c.N })
+			for len(a.pending) > 0 && a.pending[0].Seq <= c.N {
+				a.pending = a.pending[1:]
+			}
 		case txn.Queue:
 			a.queue(c.Key).put(c.Val, now+c.N)
 		case txn.Unqueue:
-			a.queue(c.Key).drop(c.Val)
+			a.unqueue(c.Key, c.Val)
 		}
 	}
 	return first
 }
 
-// book returns the ledger of a scope.
-func (a *shard) book(k *task, sc txn.Scope) *[]txn.Stored {
+// ledger returns the ledger of a scope.
+func (a *shard) ledger(k *task, sc txn.Scope) *book {
 	if sc == txn.Agent {
-		return &a.ledger
+		return &a.book
 	}
-	return &k.ledger
-}
-
-// schedule keeps the queue of leases: what runs is in it, due when its lease expires.
-func (a *shard) schedule(t *txn.Txn, l lease) {
-	member := t.Task + "\n" + t.Intent
-	if l.Phase == txn.Begin {
-		a.queue(txn.Leases).put(member, l.Until)
-	} else {
-		a.queue(txn.Leases).drop(member)
-	}
+	return &k.book
 }
 
 // fresh returns the keys that the transaction names, the lease of its intent and the pending outcomes, as they are now.
 func (a *shard) fresh(t *txn.Txn, k *task, now int64) *txn.Snapshot {
-	f := txn.NewSnapshot()
-	f.Now, f.Pending = now, slices.Clone(a.pending)
+	f := &txn.Snapshot{Now: now, Pending: a.tail()}
 	state := txn.State{Task: k.space, Record: k.record, Agent: a.space}
 	for i := range t.Clauses {
 		c := &t.Clauses[i]
 		from, to := state.Space(c.Scope), f.Space(c.Scope)
 		cells, counters, tokens := c.Names()
 		if cells {
-			copyKey(to.Cells, from.Cells, c.Key)
+			copyKey(&to.Cells, from.Cells, c.Key)
 		}
 		if counters {
-			copyKey(to.Counters, from.Counters, c.Key)
+			copyKey(&to.Counters, from.Counters, c.Key)
 		}
 		if tokens {
-			copyKey(to.Tokens, from.Tokens, c.Key)
+			copyKey(&to.Tokens, from.Tokens, c.Key)
 		}
 	}
 	f.Task.Rev, f.Agent.Rev = k.space.Rev, a.space.Rev
-	if l, ok := k.leases[t.Intent]; ok {
-		f.Leases[t.Intent] = l.Lease
+	if i := k.intents[t.Intent]; i != 0 {
+		f.Leases = map[string]txn.Lease{t.Intent: a.intents.at(i).Lease}
 	}
 	return f
 }
 
-func copyKey[V any](to, from map[string]V, key string) {
+func copyKey[V any](to *map[string]V, from map[string]V, key string) {
+	if *to == nil {
+		*to = map[string]V{}
+	}
 	if v, ok := from[key]; ok {
-		to[key] = v
+		(*to)[key] = v
 	}
 }

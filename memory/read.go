@@ -18,20 +18,21 @@ func (s *InProcess) Load(ctx context.Context, agent, task string, have *txn.Snap
 	if have != nil && have.Gap {
 		have = nil
 	}
-	n := txn.NewSnapshot()
-	n.Now, n.Pending = s.now(), slices.Clone(a.pending)
-	n.Task, n.Agent = a.task(task).space, a.space
-	if have != nil && have.Task.Rev == n.Task.Rev {
-		n.Task = have.Task
-	} else {
-		n.Task = n.Task.Clone()
-	}
-	if have != nil && have.Agent.Rev == n.Agent.Rev {
-		n.Agent = have.Agent
-	} else {
-		n.Agent = n.Agent.Clone()
-	}
+	k := a.task(task)
+	n := &txn.Snapshot{Now: s.now(), Pending: slices.Clone(a.pending), Leases: map[string]txn.Lease{}}
+	n.Record = txn.NewSpace()
+	n.Task, n.Agent = shared(k.space, have, txn.Task), shared(a.space, have, txn.Agent)
 	return n, nil
+}
+
+// shared returns the space as it was, where it is unchanged, and a copy otherwise.
+func shared(now txn.Space, have *txn.Snapshot, sc txn.Scope) txn.Space {
+	if have != nil {
+		if was := have.Space(sc); was.Rev == now.Rev {
+			return *was
+		}
+	}
+	return now.Clone()
 }
 
 // Records implements [Store].
@@ -41,16 +42,10 @@ func (s *InProcess) Records(ctx context.Context, agent, task string, from int64,
 		return nil, err
 	}
 	defer a.mu.Unlock()
-	book := a.ledger
-	if task != "" {
-		book = a.task(task).ledger
+	if task == "" {
+		return a.book.read(from, limit), nil
 	}
-	from = max(from, 1)
-	if from > int64(len(book)) || limit <= 0 {
-		return nil, nil
-	}
-	book = book[from-1:]
-	return slices.Clone(book[:min(limit, len(book))]), nil
+	return a.task(task).book.read(from, limit), nil
 }
 
 // Queued implements [Store].
@@ -60,13 +55,15 @@ func (s *InProcess) Queued(ctx context.Context, agent, queue string, after txn.Q
 		return nil, err
 	}
 	defer a.mu.Unlock()
-	q := a.queues[queue]
-	if q == nil {
-		return nil, nil
-	}
 	until := int64(math.MaxInt64)
 	if dueOnly {
 		until = s.now()
 	}
-	return q.page(after, until, limit), nil
+	if queue == txn.Leases {
+		return a.leases.page(after, until, limit), nil
+	}
+	if q := a.queues[queue]; q != nil {
+		return q.page(after, until, limit), nil
+	}
+	return nil, nil
 }

@@ -30,6 +30,14 @@ type Store interface {
 	//
 	// A Renew with Step 0 is a heartbeat: it moves the end of the lease and is never itself a repeat.
 	//
+	// An intent's keys are its lease and the cells of scope Record that transactions naming it put last. They are kept
+	// while it is parked or runs, and after it ended for a time that the store's configuration says, counted from the
+	// last such transaction. From then on they may go at any time, as if the intent had never been. An Expire clause with
+	// N<0 keeps them until another one with N=0. A task that an Expire clause said is over goes as a whole some time after
+	// the last transaction of it, unless one of its intents runs or is kept so: Load returns it empty under a new
+	// revision, what would write to it is refused as by a lease, and its ledger stays readable and can be linked.
+	// Ledgers, agents, queues and notes do not expire.
+	//
 	// A repeat (same phase, fence, owner, and step where it counts) of the transaction that left the lease as it is gets
 	// its first answer with Replay set; of a Begin only while that lease is live.
 	Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error)

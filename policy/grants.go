@@ -12,44 +12,49 @@ import (
 // Grants is the policy that permits each agent the actions granted to it by name, whatever the input. There are no
 // patterns: an agent that is absent, and one whose list is nil or empty, is permitted nothing. The zero value permits
 // nobody.
-type Grants struct {
-	of      map[string]map[string]bool
+type Grants struct{ of *granted }
+
+// granted holds, for each agent and action, the reason that is given: every permitted call asks for it.
+type granted struct {
+	of      map[string]map[string]string
 	version string
 }
 
 // NewGrants returns the grants agent → actions. The map is not kept.
 func NewGrants(grants map[string][]string) Grants {
-	g := Grants{of: map[string]map[string]bool{}}
+	g := &granted{of: map[string]map[string]string{}}
 	h := sha256.New()
 	for _, agent := range slices.Sorted(maps.Keys(grants)) {
 		actions := slices.Compact(slices.Sorted(slices.Values(grants[agent])))
 		if len(actions) == 0 {
 			continue // none: the same as absent, in version too
 		}
-		set := make(map[string]bool, len(actions))
+		set := make(map[string]string, len(actions))
 		fmt.Fprintf(h, "%d:%s%d", len(agent), agent, len(actions))
 		for _, a := range actions {
-			set[a] = true
+			set[a] = fmt.Sprintf("%s is granted %s", agent, a)
 			fmt.Fprintf(h, ",%d:%s", len(a), a)
 		}
 		g.of[agent] = set
 	}
 	g.version = "grants-" + hex.EncodeToString(h.Sum(nil)[:8])
-	return g
+	return Grants{g}
 }
 
 // Version changes exactly when what is permitted changes.
 func (g Grants) Version() string {
-	if g.version == "" {
-		return NewGrants(nil).version
+	if g.of == nil {
+		return NewGrants(nil).of.version
 	}
-	return g.version
+	return g.of.version
 }
 
 // Decide permits what was granted.
 func (g Grants) Decide(r Request) (Decision, error) {
-	if g.of[r.Agent][r.Action] {
-		return Decision{Permit: true, Reason: fmt.Sprintf("%s is granted %s", r.Agent, r.Action), Version: g.Version()}, nil
+	if g.of != nil {
+		if reason, ok := g.of.of[r.Agent][r.Action]; ok {
+			return Decision{Permit: true, Reason: reason, Version: g.of.version}, nil
+		}
 	}
 	return Decision{Reason: fmt.Sprintf("%s has no grant of %s", r.Agent, r.Action), Version: g.Version()}, nil
 }

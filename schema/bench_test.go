@@ -49,3 +49,19 @@ func BenchmarkUnmarshal(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkPass(b *testing.B) {
+	s, err := Declared([]byte(orderSchema))
+	if err != nil {
+		b.Fatal(err)
+	}
+	in := []byte(benchInput)
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		var ok bool
+		if buf, ok = s.Pass(buf[:0], in); !ok {
+			b.Fatal("refused")
+		}
+	}
+}

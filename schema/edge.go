@@ -33,6 +33,9 @@ const (
 //
 // The value is made of map[string]any, []any, string, json.Number (in its canonical form), bool and nil.
 func Canonical(raw []byte, limit int) (action.Document, *action.Failure) {
+	if doc, ok := anything.document(raw, limit, maxSteps); ok {
+		return doc, nil
+	}
 	return parse(raw, limit, action.InputMalformed)
 }
 

@@ -46,6 +46,7 @@ type node struct {
 	unique                       bool
 	pattern                      *regexp.Regexp
 	formatName                   string
+	fast                         *rules // for the pass
 }
 
 type patternNode struct {

@@ -17,6 +17,8 @@ type Schema struct {
 	hash    string
 	root    *node
 	judge   judge
+	pass    *program
+	why     string // there is no pass
 	secrets []string
 }
 
@@ -40,7 +42,14 @@ func declared(tree any) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return finish(tree, j.root, j)
+	s, err := finish(tree, j.root, j)
+	if err != nil {
+		return nil, err
+	}
+	if s.pass, err = plan(j.root); err != nil {
+		s.why = err.Error()
+	}
+	return s, nil
 }
 
 // Foreign compiles a JSON schema of drafts 4 to 2020-12 that came from elsewhere, formats asserted. It must hold at most
@@ -68,7 +77,7 @@ func finish(tree any, root *node, j judge) (*Schema, error) {
 	}
 	doc := newDocument(tree)
 	sum := sha256.Sum256([]byte(doc.Text()))
-	return &Schema{doc: doc, hash: hex.EncodeToString(sum[:]), root: root, judge: j, secrets: secrets}, nil
+	return &Schema{doc: doc, hash: hex.EncodeToString(sum[:]), root: root, judge: j, secrets: secrets, why: errForeign.Error()}, nil
 }
 
 // JSON returns the schema in canonical form. The caller owns the bytes.
@@ -129,6 +138,14 @@ func (s *Schema) CheckOutput(raw []byte) (action.Document, *action.Failure) {
 }
 
 func (s *Schema) check(raw []byte, limit int, malformed, invalid action.Code) (action.Document, *action.Failure) {
+	if doc, ok := s.pass.document(raw, limit, s.steps()); ok {
+		return doc, nil
+	}
+	return s.worded(raw, limit, malformed, invalid)
+}
+
+// worded is the check by the judges, who say what is wrong.
+func (s *Schema) worded(raw []byte, limit int, malformed, invalid action.Code) (action.Document, *action.Failure) {
 	doc, f := parse(raw, limit, malformed)
 	if f != nil {
 		return action.Document{}, f

@@ -1,8 +1,8 @@
 package schema
 
 import (
-	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -84,11 +84,19 @@ func (p *parser) escape(buf []byte) ([]byte, *edgeFault) {
 
 // hex4 reads \uXXXX.
 func (p *parser) hex4() (rune, bool) {
-	if p.at+6 > len(p.in) || p.in[p.at] != '\\' || p.in[p.at+1] != 'u' {
+	r, ok := hex4(p.in, p.at)
+	if ok {
+		p.at += 6
+	}
+	return r, ok
+}
+
+func hex4(in []byte, at int) (rune, bool) {
+	if at+6 > len(in) || in[at] != '\\' || in[at+1] != 'u' {
 		return 0, false
 	}
 	var r rune
-	for _, c := range p.in[p.at+2 : p.at+6] {
+	for _, c := range in[at+2 : at+6] {
 		switch {
 		case '0' <= c && c <= '9':
 			r = r<<4 | rune(c-'0')
@@ -98,7 +106,6 @@ func (p *parser) hex4() (rune, bool) {
 			return 0, false
 		}
 	}
-	p.at += 6
 	return r, true
 }
 
@@ -113,15 +120,18 @@ func appendString(dst []byte, s string) []byte {
 		if c >= ' ' && c != '"' && c != '\\' {
 			continue
 		}
-		dst = append(append(dst, s[done:i]...), '\\')
-		if short := bytes.IndexByte([]byte("\b\t\n\f\r\"\\"), c); short >= 0 {
-			dst = append(dst, `btnfr"\`[short])
-		} else {
-			dst = append(dst, 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
+		dst = appendEscape(append(dst, s[done:i]...), c)
 		done = i + 1
 	}
 	return append(append(dst, s[done:]...), '"')
+}
+
+// appendEscape writes a quote, a backslash or a control character.
+func appendEscape(dst []byte, c byte) []byte {
+	if short := strings.IndexByte("\b\t\n\f\r\"\\", c); short >= 0 {
+		return append(dst, '\\', `btnfr"\`[short])
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
 // quote shows a name in a message: in quotes, and never longer than a line.

@@ -33,6 +33,7 @@ const (
 	Pend    Op = 'O' // append Val to the agent's pending outcomes; the store assigns the sequence
 	Trim    Op = 'D' // drop pending outcomes up to and including sequence N
 	Link    Op = 'L' // record N of the scope's ledger gets chain link Val, where it has none
+	Expire  Op = 'X' // Task: the task is over. Record: intent Key is kept though it ended (N<0), or no longer so (N=0). See memory.Store
 	Read    Op = '?' // nothing; the value comes with the reply
 )
 
@@ -120,14 +121,9 @@ func (t *Txn) Check() error {
 		if err := c.check(t.Task); err != nil {
 			return fmt.Errorf("clause %d (%c %s): %w", i, c.Op, c.Key, err)
 		}
-		if !c.writes() {
-			continue
-		}
-		for j := range i {
-			if d := &t.Clauses[j]; d.writes() && d.Scope == c.Scope && d.Key == c.Key && kindOf(d.Op) == kindOf(c.Op) {
-				return fmt.Errorf("clauses %d and %d both write %c %s", j, i, c.Scope, c.Key)
-			}
-		}
+	}
+	if j, i := t.twice(); i > 0 {
+		return fmt.Errorf("clauses %d and %d both write %c %s", j, i, t.Clauses[i].Scope, t.Clauses[i].Key)
 	}
 	return nil
 }
@@ -163,6 +159,11 @@ func (c *Clause) check(task string) error {
 		}
 		if c.Op == Link && (c.N < 1 || c.Val == "") {
 			return fmt.Errorf("needs the number of a record and a link")
+		}
+	case Expire:
+		needsKey = c.Scope == Record
+		if c.Scope == Agent {
+			return fmt.Errorf("needs scope Task or Record: an agent does not expire")
 		}
 	case Queue, Unqueue:
 		needsScope = false

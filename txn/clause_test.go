@@ -1,10 +1,12 @@
 package txn_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -43,6 +45,8 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"needs the number of a record and a link", clause(txn.Clause{Op: txn.Link, Scope: txn.Task, N: 1})},
 		{"needs the number of a record and a link", clause(txn.Clause{Op: txn.Link, Scope: txn.Task, Val: "x"})},
 		{"keeps this queue by itself", clause(txn.Clause{Op: txn.Unqueue, Key: txn.Leases, Val: "t\ni"})},
+		{"an agent does not expire", clause(txn.Clause{Op: txn.Expire, Scope: txn.Agent})},
+		{"needs a key", clause(txn.Clause{Op: txn.Expire, Scope: txn.Record})},
 		{"a number beyond 9007199254740991 in magnitude", clause(txn.Clause{Op: txn.Count, Scope: txn.Task, Key: "k", Max: txn.NoMax + 1})},
 		{"a number beyond", clause(txn.Clause{Op: txn.Trim, N: txn.NoMin - 1})},
 	} {
@@ -60,9 +64,65 @@ func TestCheckAllows(t *testing.T) {
 		"bounds and an addition":   {Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{k(txn.Count, txn.Task, 0), k(txn.Count, txn.Task, 1)}},
 		"one name in three spaces": {Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{k(txn.Put, txn.Task, 0), k(txn.Count, txn.Task, 1), k(txn.Set, txn.Task, 0)}},
 		"one key in three scopes":  {Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{k(txn.Put, txn.Task, 0), k(txn.Put, txn.Record, 0), k(txn.Put, txn.Agent, 0)}},
+		"a task that is over":      {Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{{Op: txn.Expire, Scope: txn.Task}}},
+		"an intent that is kept":   {Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{{Op: txn.Expire, Scope: txn.Record, Key: "i", N: -1}}},
 		"an intent to read":        {Agent: "a", Task: "t", Phase: txn.Plain, Intent: "i"},
 		"a step":                   {Agent: "a", Task: "t", Phase: txn.Renew, Intent: "i", Fence: 3, Owner: "o", TTL: 1, Step: 2},
 	} {
 		assert.NoError(t, x.Check(), reason)
+	}
+}
+
+// Any list of clauses, short or long: the two that are named write one key, the first such pair in order; where none is
+// named, no two do.
+func TestCheckFindsWhatIsWrittenTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.SampledFrom([]int{0, 3, 24, 25, 60, 256, 257, 600}).Draw(t, "clauses")
+		keys := rapid.SampledFrom([]int{4, n, n * n, 1 << 30}).Draw(t, "keys")
+		x := txn.Txn{Agent: "a", Task: "t", Phase: txn.Plain}
+		for range n {
+			x.Add(txn.Clause{
+				Op:    rapid.SampledFrom([]txn.Op{txn.Put, txn.Put, txn.Set, txn.Count, txn.Take, txn.Expect, txn.Read}).Draw(t, "op"),
+				Scope: rapid.SampledFrom([]txn.Scope{txn.Task, txn.Record, txn.Agent}).Draw(t, "scope"),
+				Key:   fmt.Sprint(rapid.IntRange(0, max(1, keys)).Draw(t, "key")),
+				N:     int64(rapid.IntRange(0, 1).Draw(t, "n")), Max: txn.NoMax,
+			})
+		}
+		want := ""
+		kind := map[txn.Op]byte{txn.Put: 'v', txn.Set: 'k', txn.Take: 'k', txn.Count: 'c'}
+		seen := map[string]int{}
+		for i, c := range x.Clauses {
+			if kind[c.Op] == 0 || c.Op == txn.Count && c.N == 0 {
+				continue
+			}
+			at := fmt.Sprint(kind[c.Op], c.Scope, c.Key)
+			if j, dup := seen[at]; dup {
+				want = fmt.Sprintf("clauses %d and %d both write %c %s", j, i, c.Scope, c.Key)
+				break
+			}
+			seen[at] = i
+		}
+		if err := x.Check(); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, want)
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	for _, n := range []int{10, 100, 256, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x := txn.Txn{Agent: "a", Task: "t", Phase: txn.Plain}
+			for i := range n {
+				x.Add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: fmt.Sprint("f/confirm@orderId=", i), To: "held"})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := x.Check(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -40,7 +40,7 @@ func NewSnapshot() *Snapshot {
 type Reply struct {
 	OK       bool
 	Replay   bool  // the transaction had been accepted before: Seq is its first answer, all else is as of now
-	Failed   int   // where not OK: index of the first condition that does not hold, -1 for the lease
+	Failed   int   // where not OK: index of the first condition that does not hold, -1 for the lease and for a task that expired
 	Now      int64 // store time, µs
 	Seq      int64 // sequence of the first event appended
 	Until    int64 // Begin, Renew: when the lease expires
@@ -49,6 +49,7 @@ type Reply struct {
 	Pending  []Pending // the agent's pending outcomes after the transaction
 	// Fresh holds the keys of the transaction's clauses (in the name spaces of Clause.Names), the intent's lease, the
 	// revisions and the pending outcomes as they are now: where the transaction was refused, and where it has Read clauses.
+	// Maps that no clause names a key of may be nil.
 	Fresh *Snapshot
 }
 
@@ -80,16 +81,17 @@ func (s *Snapshot) Merge(fresh *Snapshot, cs []Clause) {
 		to, from := s.Space(c.Scope), fresh.Space(c.Scope)
 		cells, counters, tokens := c.Names()
 		if cells {
-			renew(to.Cells, from.Cells, c.Key)
+			renew(&to.Cells, from.Cells, c.Key)
 		}
 		if counters {
-			renew(to.Counters, from.Counters, c.Key)
+			renew(&to.Counters, from.Counters, c.Key)
 		}
 		if tokens {
-			renew(to.Tokens, from.Tokens, c.Key)
+			renew(&to.Tokens, from.Tokens, c.Key)
 		}
 	}
 	for k, l := range fresh.Leases {
+		made(&s.Leases)
 		s.Leases[k] = l
 	}
 	s.Now = max(s.Now, fresh.Now)
@@ -124,11 +126,12 @@ func unite(known, now []Pending) []Pending {
 	return out
 }
 
-func renew[V any](to, from map[string]V, key string) {
+func renew[V any](to *map[string]V, from map[string]V, key string) {
 	if v, ok := from[key]; ok {
-		to[key] = v
+		made(to)
+		(*to)[key] = v
 	} else {
-		delete(to, key)
+		delete(*to, key)
 	}
 }
 
@@ -137,10 +140,11 @@ func renew[V any](to, from map[string]V, key string) {
 func (s *Snapshot) Advance(t *Txn, r Reply) {
 	s.Now = max(s.Now, r.Now)
 	task, agent := s.Task.Rev, s.Agent.Rev // what they are after t, where nobody else wrote
-	if t.writesTo(Task) {
+	inTask, inAgent := t.Raises()
+	if inTask {
 		task++
 	}
-	if t.writesTo(Agent) {
+	if inAgent {
 		agent++
 	}
 	if t.Task == "" {
@@ -165,14 +169,18 @@ func (s *Snapshot) Advance(t *Txn, r Reply) {
 	s.Task.Rev, s.Agent.Rev = max(s.Task.Rev, r.TaskRev), max(s.Agent.Rev, r.AgentRev)
 }
 
-// writesTo reports whether the transaction raises the revision of the scope's space: Record counts as Task.
-func (t *Txn) writesTo(k Scope) bool {
+// Raises reports which revisions the transaction raises where it is accepted: the task's, to which Record counts, and the
+// agent's.
+func (t *Txn) Raises() (task, agent bool) {
 	for i := range t.Clauses {
-		if t.Clauses[i].Raises() == k {
-			return true
+		switch t.Clauses[i].Raises() {
+		case Task:
+			task = true
+		case Agent:
+			agent = true
 		}
 	}
-	return false
+	return task, agent
 }
 
 // Raises returns the scope whose revision the clause raises: Task for writes to Task and Record, Agent for writes to

@@ -126,3 +126,20 @@ func TestAdvanceInAnyOrder(t *testing.T) {
 		}
 	})
 }
+
+// A snapshot without maps is an empty one: they are made when something is learned.
+func TestAnEmptySnapshotNeedsNoMaps(t *testing.T) {
+	s, fresh := &txn.Snapshot{}, txn.NewSnapshot()
+	fresh.Task.Cells["k"], fresh.Leases["i"] = txn.Cell{Ver: 3, Val: "v"}, txn.Lease{Fence: 1}
+	s.Merge(fresh, []txn.Clause{{Op: txn.Read, Scope: txn.Task, Key: "k"}})
+	assert.Equal(t, int64(3), s.Task.Cells["k"].Ver)
+	assert.Contains(t, s.Leases, "i")
+	cs := []txn.Clause{{Op: txn.Put, Scope: txn.Record, Key: "k"}, {Op: txn.Count, Scope: txn.Record, Key: "k", N: 1, Max: 1},
+		{Op: txn.Set, Scope: txn.Record, Key: "k", To: "x"}, {Op: txn.Take, Scope: txn.Agent, Key: "k", To: "y"}}
+	assert.Equal(t, -1, s.Apply(cs, 1))
+	assert.Len(t, s.Record.Cells, 1)
+	assert.Len(t, s.Record.Counters, 1)
+	assert.Len(t, s.Record.Tokens, 1)
+	assert.Equal(t, "y", s.Agent.Tokens["k"].State)
+	assert.NotNil(t, txn.Space{}.Clone().Cells)
+}

@@ -19,7 +19,8 @@ type Token struct {
 // Live reports whether the token has not expired at store time now.
 func (t Token) Live(now int64) bool { return t.Exp == 0 || t.Exp > now }
 
-// Space is the state of one scope. Rev counts the accepted transactions that wrote to it.
+// Space is the state of one scope. Rev counts the accepted transactions that wrote to it. Its zero value is empty and
+// ready to use: maps are made when something is written.
 type Space struct {
 	Rev      int64
 	Cells    map[string]Cell
@@ -27,14 +28,18 @@ type Space struct {
 	Tokens   map[string]Token
 }
 
-// NewSpace returns an empty space.
+// NewSpace returns an empty space that has its maps.
 func NewSpace() Space {
 	return Space{Cells: map[string]Cell{}, Counters: map[string]int64{}, Tokens: map[string]Token{}}
 }
 
-// Clone returns a copy that shares nothing.
+// Clone returns a copy that shares nothing and has its maps.
 func (s Space) Clone() Space {
-	return Space{Rev: s.Rev, Cells: maps.Clone(s.Cells), Counters: maps.Clone(s.Counters), Tokens: maps.Clone(s.Tokens)}
+	c := Space{Rev: s.Rev, Cells: maps.Clone(s.Cells), Counters: maps.Clone(s.Counters), Tokens: maps.Clone(s.Tokens)}
+	made(&c.Cells)
+	made(&c.Counters)
+	made(&c.Tokens)
+	return c
 }
 
 // State is what conditions look at and writes change.
@@ -93,9 +98,11 @@ func (s *State) Write(c *Clause, now int64) {
 	sp := s.Space(c.Scope)
 	switch c.Op {
 	case Put:
+		made(&sp.Cells)
 		sp.Cells[c.Key] = Cell{sp.Cells[c.Key].Ver + 1, c.Val}
 	case Count:
 		if c.N != 0 {
+			made(&sp.Counters)
 			sp.Counters[c.Key] = min(max(sp.Counters[c.Key]+c.N, NoMin), NoMax) // only a soft one can reach beyond
 		}
 	case Set:
@@ -103,6 +110,7 @@ func (s *State) Write(c *Clause, now int64) {
 		if c.N > 0 {
 			t.Exp = now + c.N
 		}
+		made(&sp.Tokens)
 		sp.Tokens[c.Key] = t
 	case Take:
 		s.take(sp, c, now)
@@ -125,10 +133,18 @@ func (s *State) take(sp *Space, c *Clause, now int64) {
 		return
 	}
 	t.State = c.To
+	made(&sp.Tokens)
 	sp.Tokens[c.Key] = t
 }
 
-// Apply checks every condition, then writes; it returns the index of the first condition that does not hold, or -1.
+// made makes the map where there is none yet.
+func made[V any](m *map[string]V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+}
+
+// Apply checks every condition, then writes; a space that was the zero value has maps afterwards. It returns the index of the first condition that does not hold, or -1.
 func (s *State) Apply(cs []Clause, now int64) int {
 	for i := range cs {
 		if !s.Holds(&cs[i], now) {

@@ -14,9 +14,12 @@ import (
 // Who is behind an operator's transaction, and when.
 type Who struct {
 	Identity string
+	Roles    []string // vouched for
 	Reason   string
 	At       int64 // worker time, µs
 	Owner    string
+	Intent   string // of the call whose function it was, "" for none
+	Text     string // what the event says besides
 }
 
 // Start opens a task. It is refused where the task exists: a task that ended stays ended, whoever reuses its id.
@@ -26,6 +29,9 @@ func Start(s TaskState, at, untilDeadline int64) *txn.Txn {
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: 0})
 	e := ledger.Event{V: ledger.Version, Type: ledger.TaskStarted, At: at, Agent: s.Agent, Task: s.ID, Text: s.Goal, Expires: untilDeadline}
 	e.State = stateText(s)
+	if s.Parent != nil {
+		e.Child = s.Parent.Child
+	}
 	write(t, &e, nil)
 	return t
 }
@@ -43,10 +49,15 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 	if v.Task.Status != Running {
 		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
 	}
+	if f := within(&v.Task, &next); f != nil {
+		return nil, f
+	}
 	x := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	e := v.event(t, who.At)
+	v.endOfFamily(x, &e)
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
+	e.Intent, e.Text = who.Intent, who.Text
 	if next.Deadline > 0 {
 		e.Expires = max(1, next.Deadline-v.Snap.Now)
 	}
@@ -70,10 +81,12 @@ func CloseTask(v *View, who Who) (*txn.Txn, error) {
 
 // MayOperate reports why an identity may not act for the task as an operator: whoever requested it, and its agent, never
 // may, whatever list they are on.
-func MayOperate(v *View, operators []string, identity string) error {
+func MayOperate(v *View, operators []string, who Who) error {
 	self := approval.Request{Agent: v.Task.Agent, Requester: v.Task.Requester}
-	return approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), identity)
+	return approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), who.person())
 }
+
+func (w Who) person() approval.Person { return approval.Person{Name: w.Identity, Roles: w.Roles} }
 
 // ReadAsk returns the approval with that digest, and its state as of store time now: what waited too long is expired,
 // written down or not.
@@ -102,8 +115,11 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}
-	if err := approval.MayDecide(ask, v.Task.Approvers, who.Identity); err != nil {
+	if err := approval.MayDecide(ask, v.Task.Approvers, who.person()); err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
+	}
+	if verb == approval.Approve && ask.Quorum.Need() > 1 {
+		return vote(v, ask, token, who)
 	}
 	q := ask
 	t := &txn.Txn{Agent: q.Agent, Task: q.Task, Phase: txn.Plain}
@@ -150,7 +166,6 @@ func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cos
 	}
 	x := &Run{Agent: agent, Begun: begun, Fence: begun.Fence, Owner: begun.Owner}
 	t := x.txn(txn.Plain)
-	t.Intent = ""
 	e := x.event(ledger.Resolved, who.At)
 	e.Identity, e.Reason, e.Charged = who.Identity, who.Reason, cost
 	e.Overrun = exceeds(cost, begun.Reserved)

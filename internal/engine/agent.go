@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/schema"
@@ -19,11 +20,15 @@ type Action struct {
 	Estimate    action.Cost // declared
 	Maximum     action.Limit
 	Effect      action.Effect
-	Keyed       bool    // declares an idempotency key
-	Approve     bool    // asks for an approval whatever its risk
-	UntilTrust  float64 // > 0: Approve is waived from this trust on
+	Keyed       bool             // declares an idempotency key
+	Approve     bool             // asks for an approval whatever its risk
+	UntilTrust  float64          // > 0: Approve is waived from this trust on
+	Quorum      *approval.Quorum // how many must consent where a person is asked, nil for one
+	UndoneBy    string           // the action that is declared to undo it
 	Context     []string
 	Rules       []Rule // per-argument risk, evaluated by the shell
+
+	unsureKey, levelKey string
 }
 
 // Rule is a per-argument risk: calls that it applies to have at least this level.
@@ -40,6 +45,28 @@ func (a *Action) ask(threshold float64) (names []string) {
 		}
 	}
 	return names
+}
+
+// unsure names the counter of the action's intents of unknown outcome.
+func (a *Action) unsure() string {
+	if a.unsureKey != "" {
+		return a.unsureKey
+	}
+	return countUnsure + a.Name
+}
+
+// Ready computes once what every call of the action needs; call it before the action is shared.
+func (a *Action) Ready() *Action {
+	a.unsureKey, a.levelKey = countUnsure+a.Name, cellLevel+a.Name
+	return a
+}
+
+// level names the cell of the action's estimated level.
+func (a *Action) level() string {
+	if a.levelKey != "" {
+		return a.levelKey
+	}
+	return cellLevel + a.Name
 }
 
 // Repeatable reports whether an attempt of unknown outcome may be made again.

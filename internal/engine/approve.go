@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -21,14 +20,24 @@ func readAsk(t txn.Token) (approval.State, approval.Request, error) {
 	return state, q, err
 }
 
+// askToken returns the token of the call's approval.
+func (r *round) askToken() (txn.Token, bool) {
+	r.key = append(append(r.key[:0], tokenAsk...), r.digest...)
+	t, has := r.view.Snap.Task.Tokens[string(r.key)]
+	return t, has
+}
+
 // gate 8
 
 func (r *round) approved() *action.Failure {
 	why := r.whyApproval()
-	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
+	t, has := r.askToken()
 	if len(why) == 0 {
 		r.unneeded(t, has)
 		return nil
+	}
+	if r.throughGlass() {
+		return r.despite(t, has)
 	}
 	if !has {
 		return r.request(why)
@@ -56,6 +65,22 @@ func (r *round) approved() *action.Failure {
 		return r.overtaken(state, ask)
 	}
 	return r.request(why) // consumed, revoked or expired: another request
+}
+
+// despite lets a call through an override: no new approval is asked for, but what a person rejected stays rejected.
+func (r *round) despite(t txn.Token, has bool) *action.Failure {
+	if state, ask, err := readAsk(t); has && err == nil && state == approval.Rejected {
+		r.glass = nil
+		r.pin(haveMark(r.digest, t.State))
+		return r.rejected(ask)
+	}
+	if f := r.rejectedAlike(); f != nil {
+		r.glass = nil
+		return f
+	}
+	r.unneeded(t, has)
+	r.expires = 0
+	return nil
 }
 
 // overtaken answers a parked call whose own request is over: it was taken up or ended between two looks, and its record
@@ -120,8 +145,8 @@ func waived(rules *Rules, v *View, a *Action) bool {
 	if !a.Approve || a.UntilTrust <= 0 {
 		return false
 	}
-	e := rules.Model.Risk(v.Beliefs, a.Declaration())
-	return approval.Waives(rules.Model.Trust(v.Beliefs).Score, a.UntilTrust, e.N-e.Errs)
+	e := v.Risk(rules, a)
+	return approval.Waives(v.trust(rules), a.UntilTrust, e.N-e.Errs)
 }
 
 func (r *round) rejected(ask approval.Request) *action.Failure {
@@ -167,13 +192,10 @@ func approverRisk(s ledger.RiskShown) approval.Risk {
 // has not risen above what the approver saw.
 func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action.Failure {
 	if shown := ask.Risk; r.shown.Effective > shown.Effective {
-		r.pin(liveMark(r.digest, t.State))
-		r.end(ledger.ApprovalRevoked, ask, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
-		if _, known := r.view.Snap.Leases[ask.Intent]; !known { // no lease will say that it has ended: nothing begins here
-			r.lookup = ask.Intent
-		}
-		r.adopt(ask.Intent)
-		return r.open(why)
+		return r.askAnew(t, ask, why, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
+	}
+	if !ask.Quorum.Equal(r.act.Quorum) {
+		return r.askAnew(t, ask, why, fmt.Sprintf("the action asks for %s now", r.act.Quorum))
 	}
 	r.pin(liveMark(r.digest, t.State))
 	r.adopt(ask.Intent)
@@ -181,9 +203,20 @@ func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action
 	return nil
 }
 
+// askAnew ends a consent that does not cover the call as it is now, and opens another request for it.
+func (r *round) askAnew(t txn.Token, ask approval.Request, why []string, reason string) *action.Failure {
+	r.pin(liveMark(r.digest, t.State))
+	r.end(ledger.ApprovalRevoked, ask, reason)
+	if _, known := r.view.Snap.Leases[ask.Intent]; !known { // no lease will say that it has ended: nothing begins here
+		r.lookup = ask.Intent
+	}
+	r.adopt(ask.Intent)
+	return r.open(why)
+}
+
 // request opens a request in place of none or of one that is over.
 func (r *round) request(why []string) *action.Failure {
-	t, has := r.view.Snap.Task.Tokens[tokenAsk+r.digest]
+	t, has := r.askToken()
 	r.pinToken(tokenAsk+r.digest, t, has)
 	r.approvalID = ""
 	if f := r.rejectedAlike(); f != nil {
@@ -211,18 +244,12 @@ func (r *round) rejectedAlike() *action.Failure {
 }
 
 func (r *round) open(why []string) *action.Failure {
-	if len(r.view.Task.Approvers) == 0 {
+	if no := Unreachable(&r.view.Task, r.act); no != "" {
 		r.closing = nil
 		f := action.Fail(action.NoApprover, "action %q needs an approval and this task has nobody to ask", r.act.Name)
-		return f.With(action.DetailRule, strings.Join(why, "; ")+"; approvers are named in Goal.Approvers")
+		return f.With(action.DetailRule, strings.Join(why, "; ")+"; "+no)
 	}
-	shown := r.shown
-	r.ask = &approval.Request{
-		ID: r.call.AskID, Agent: r.agent.Name, Task: r.view.Task.ID, Intent: r.intent(), Action: r.act.Name, Version: r.act.Version,
-		Digest: r.digest, Input: json.RawMessage(r.call.Intent.Input.Text()), Value: r.call.Intent.Value, Why: why, Risk: approverRisk(shown),
-		Policy: r.policy.Version, Forecast: r.reserved, Requester: r.view.Task.Requester,
-		Asked: r.call.Now, Expires: r.call.Now + r.view.Task.AskTTL,
-	}
+	r.ask = r.newRequest(why)
 	f := action.Fail(action.ApprovalRequired, "a person has been asked to approve this call").With(action.DetailApproval, r.ask.ID)
 	return f.With(action.DetailRule, strings.Join(why, "; "))
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -22,45 +21,82 @@ func (r *round) event(t ledger.Type) ledger.Event {
 }
 
 func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {
-	return &txn.Txn{Agent: r.agent.Name, Task: r.call.Intent.Task, Phase: phase, Intent: intent, Fence: 1, Owner: r.call.Owner, TTL: r.call.TTL, Clauses: r.pins}
+	p := &page{Txn: txn.Txn{Agent: r.agent.Name, Task: r.call.Intent.Task, Phase: phase, Intent: intent, Fence: 1, Owner: r.call.Owner, TTL: r.call.TTL}}
+	p.Clauses = append(p.room[:0], r.pins...)
+	return &p.Txn
+}
+
+// page is a transaction with room for what most hold.
+type page struct {
+	txn.Txn
+	room [14]txn.Clause
+}
+
+// grounds is the event of a begin, and what it points to.
+type grounds struct {
+	event  ledger.Event
+	risk   ledger.RiskShown
+	policy ledger.PolicyShown
 }
 
 // write appends an event and what it changes.
 func write(t *txn.Txn, e, held *ledger.Event) {
-	text := eventText(e)
-	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
-	t.Add(changesOf(e, held, text)...)
+	b := scratch()
+	*b = appendEvent((*b)[:0], e)
+	c := changes{list: t.Clauses}
+	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
+	text := c.keep(*b)
+	release(b)
+	c.add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
+	c.of(e, held, text)
+	t.Clauses = c.list
 }
 
 // begin writes the intent with everything it holds.
 func (r *round) begin() Decision {
-	t := r.txn(txn.Begin, r.intent())
-	e := r.event(ledger.Begun)
-	e.Fence, e.Owner, e.Attempt = 1, r.call.Owner, 1
-	for i := range r.claims {
-		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
-	}
-	e.Reserved, e.Claimed, e.Waived = r.reserved, r.claims, r.waived
-	e.Input, e.Value = json.RawMessage(r.call.Intent.Input.Text()), r.call.Intent.Value
-	if !r.rules.Observe || r.shown.Declared > 0 {
-		e.Risk = riskShown(r.shown)
-	}
-	if r.policy.Version != "" || r.policy.Reason != "" {
-		e.Policy = &ledger.PolicyShown{Version: r.policy.Version, Reason: r.policy.Reason}
-	}
-	if token, ok := r.view.Snap.Task.Tokens[tokenAsk+r.digest]; ok && r.expires > 0 {
-		e.Approval = r.approvalID
-		e.ApprovalFrom = token.State
-		e.ApprovalState = approval.Mark(approval.Consumed, r.approvalID, r.intent())
-	}
+	t, g := r.txn(txn.Begin, r.intent()), new(grounds)
+	r.begun(g)
+	e := &g.event
 	if waived(r.rules, r.view, r.act) && e.Approval == "" {
 		w := r.event(ledger.ApprovalWaived)
 		w.Risk, w.Reason = e.Risk, "the agent's trust answers the action's demand for an approval"
 		write(t, &w, nil)
 	}
 	r.close(t)
-	write(t, &e, nil)
-	return Decision{Txn: t, Begun: &e, Expires: r.expires}
+	r.marked(t)
+	write(t, e, nil)
+	if r.glass != nil {
+		r.expires = r.glass.Until
+	}
+	return Decision{Txn: t, Begun: e, Expires: r.expires}
+}
+
+// begun fills in the event of the begin.
+func (r *round) begun(g *grounds) {
+	g.event = r.event(ledger.Begun)
+	e := &g.event
+	e.Fence, e.Owner, e.Attempt = 1, r.call.Owner, 1
+	for i := range r.claims {
+		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
+	}
+	e.Reserved, e.Claimed, e.Waived = r.reserved, r.claims, r.waived
+	e.Input, e.Value = jsonOf(r.call.Intent.Input), r.call.Intent.Value
+	if !r.rules.Observe || r.shown.Declared > 0 {
+		g.risk = r.shown
+		e.Risk = &g.risk
+	}
+	if r.policy.Version != "" || r.policy.Reason != "" {
+		g.policy = ledger.PolicyShown{Version: r.policy.Version, Reason: r.policy.Reason}
+		e.Policy = &g.policy
+	}
+	if r.expires == 0 {
+		return
+	}
+	if token, ok := r.askToken(); ok {
+		e.Approval = r.approvalID
+		e.ApprovalFrom = token.State
+		e.ApprovalState = approval.Mark(approval.Consumed, r.approvalID, r.intent())
+	}
 }
 
 func riskShown(s ledger.RiskShown) *ledger.RiskShown { return &s }
@@ -85,13 +121,18 @@ func (r *round) refuse(f *action.Failure) Decision {
 		write(t, &e, nil)
 		return Decision{Txn: t, Refusal: f, Ask: r.ask}
 	}
+	e := r.refused(f, ends)
+	write(t, &e, nil)
+	return Decision{Txn: t, Refusal: f}
+}
+
+func (r *round) refused(f *action.Failure, ends bool) ledger.Event {
 	e := r.event(ledger.Refused)
 	e.Code, e.Failure, e.Approval, e.Returned = f.Code, f, f.Approval(), ends
 	if r.shown.Declared > 0 {
 		e.Risk = riskShown(r.shown)
 	}
-	write(t, &e, nil)
-	return Decision{Txn: t, Refusal: f}
+	return e
 }
 
 // close writes the ends of earlier requests. A new request replaces their token in the same transaction.

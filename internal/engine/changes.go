@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,38 +24,75 @@ func Changes(e *ledger.Event, held *ledger.Event) []txn.Clause { return changesO
 // changesOf is Changes for who has the event's text already; "" is nobody.
 func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 	var c changes
+	c.of(e, held, text)
+	return c.list
+}
+
+func (c *changes) of(e, held *ledger.Event, text string) {
 	switch e.Type {
-	case ledger.TaskStarted, ledger.TaskChanged, ledger.TaskCancelled, ledger.TaskClosed:
+	case ledger.TaskStarted, ledger.TaskChanged, ledger.PhaseChanged, ledger.TaskCancelled, ledger.TaskClosed:
 		c.task(e)
+	case ledger.TaskConcluded:
+		c.put(txn.Task, cellTask, string(e.State))
 	case ledger.Refused:
 		c.refused(e)
 	case ledger.ApprovalRequested:
 		c.requested(e, text)
+	case ledger.ApprovalVoted, ledger.ApprovalWithdrawn:
+		c.votes(e)
+	case ledger.GlassBroken, ledger.GlassClosed:
+		c.glass(e)
 	case ledger.ApprovalApproved:
+		c.votes(e)
 		c.mark(e)
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
-			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+		c.approvedLast(e)
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueDesk, Val: e.Approval},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
+			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	case ledger.ApprovalRejected, ledger.ApprovalRevoked, ledger.ApprovalExpired:
 		c.mark(e)
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
-			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueDesk, Val: e.Approval},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	case ledger.Begun:
 		c.begun(e, text)
 	case ledger.Attempt:
 		c.attempt(e, held)
 	case ledger.Settled:
 		c.settled(e, held)
+	case ledger.ChildQueued, ledger.ChildGranted, ledger.ChildEnded, ledger.ChildCharged:
+		c.child(e, held)
 	case ledger.Late:
 		c.charge(e.Charged, e.Charged)
+		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
 	}
-	return c
 }
 
-type changes []txn.Clause
+// changes gathers clauses. The strings they name are cut out of one text, which is one piece of memory for them all.
+type changes struct {
+	list []txn.Clause
+	text strings.Builder
+}
 
-func (c *changes) add(cs ...txn.Clause) { *c = append(*c, cs...) }
+func (c *changes) add(cs ...txn.Clause) { c.list = append(c.list, cs...) }
+
+// cat joins strings in the text.
+func (c *changes) cat(parts ...string) string {
+	from := c.text.Len()
+	for _, p := range parts {
+		c.text.WriteString(p)
+	}
+	return c.text.String()[from:]
+}
+
+// keep copies bytes into the text.
+func (c *changes) keep(b []byte) string {
+	from := c.text.Len()
+	c.text.Write(b)
+	return c.text.String()[from:]
+}
 
 func (c *changes) put(scope txn.Scope, key, val string) {
 	c.add(txn.Clause{Op: txn.Put, Scope: scope, Key: key, Val: val})
@@ -80,10 +117,16 @@ func (c *changes) count(key string, n int64) {
 // member names an intent in a queue of the agent.
 func member(task, intent string) string { return task + "\n" + intent }
 
+func (c *changes) member(task, intent string) string { return c.cat(task, "\n", intent) }
+
 func (c *changes) task(e *ledger.Event) {
 	c.put(txn.Task, cellTask, string(e.State))
 	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task})
+		c.endOfFamily(e)
+		if e.Child == "" && !e.Cascade { // nobody has to read it any more; others when their family is told
+			c.add(txn.Clause{Op: txn.Expire, Scope: txn.Task})
+		}
 		return
 	}
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
@@ -94,24 +137,25 @@ func (c *changes) refused(e *ledger.Event) {
 		c.add(txn.Clause{Op: txn.Count, Scope: txn.Agent, Key: countBreach, N: 1, Min: txn.NoMin, Max: txn.NoMax})
 	}
 	if e.Returned { // it ends a parked intent
-		c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, 0))
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+		c.outcome(e, 0)
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	}
 }
 
 func (c *changes) requested(e *ledger.Event, text string) {
 	c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State), N: e.Expires})
 	c.put(txn.Record, cellRequest+e.Approval, e.Digest)
-	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval, N: e.Expires})
+	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueAsks, Val: e.Approval, N: e.Expires},
+		txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueDesk, Val: e.Approval})
 	if e.Attempt == 0 { // a first request parks the intent
-		c.put(txn.Record, cellIntent+e.Intent, orText(text, e))
+		c.put(txn.Record, c.cat(cellIntent, e.Intent), orText(text, e))
 		c.call(e)
 	}
 }
 
 func (c *changes) call(e *ledger.Event) {
 	if e.Call != "" {
-		c.put(txn.Record, cellCall+e.Call, e.Intent+"\n"+cmp.Or(e.Digest, "-"))
+		c.put(txn.Record, c.cat(cellCall, e.Call), c.cat(e.Intent, "\n", cmp.Or(e.Digest, "-")))
 	}
 }
 
@@ -119,7 +163,7 @@ func (c *changes) call(e *ledger.Event) {
 func (c *changes) mark(e *ledger.Event) {
 	switch {
 	case e.ApprovalState == "":
-	case e.State != nil:
+	case e.State != nil && e.Type == ledger.ApprovalRejected:
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenAsk + e.Digest, To: e.ApprovalState, Val: string(e.State)})
 		if key := noKey(e.Action, e.Version, e.Value); key != "" { // the same by another spelling is not asked again either
 			c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: key, To: e.ApprovalState, Val: string(e.State)})
@@ -134,7 +178,7 @@ func (c *changes) mark(e *ledger.Event) {
 }
 
 func (c *changes) begun(e *ledger.Event, text string) {
-	c.put(txn.Record, cellIntent+e.Intent, orText(text, e))
+	c.put(txn.Record, c.cat(cellIntent, e.Intent), orText(text, e))
 	if e.Fence > 1 {
 		return
 	}
@@ -148,7 +192,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 	}
 	if e.Approval != "" {
 		c.mark(e)
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: member(e.Task, e.Intent)})
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReady, Val: c.member(e.Task, e.Intent)})
 	}
 	c.call(e)
 }
@@ -157,7 +201,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 func (c *changes) attempt(e, held *ledger.Event) {
 	c.charge(plus(minus(e.Charged, held.Reserved), e.Reserved), e.Charged)
 	c.count(countRuns, 1)
-	c.put(txn.Record, cellIntent+e.Intent, eventText(Continued(held, e)))
+	c.put(txn.Record, c.cat(cellIntent, e.Intent), c.event(Continued(held, e)))
 	c.learn(e)
 }
 
@@ -174,8 +218,10 @@ func Continued(held, e *ledger.Event) *ledger.Event {
 
 func (c *changes) learn(e *ledger.Event) {
 	if e.Learned != nil {
-		text, _ := json.Marshal(e.Learned) // plain fields: cannot fail
-		c.add(txn.Clause{Op: txn.Pend, Scope: txn.Agent, Val: string(text)})
+		b := scratch()
+		*b = ledger.AppendObserved((*b)[:0], e.Learned)
+		c.add(txn.Clause{Op: txn.Pend, Scope: txn.Agent, Val: c.keep(*b)})
+		release(b)
 	}
 }
 
@@ -185,6 +231,8 @@ func (c *changes) settled(e, held *ledger.Event) {
 	case action.ChargeReserved:
 		keys := unknownKeys(e.Action, string(held.Input), held.Value)
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenUnknown + e.Intent, To: unresolved, Val: strings.Join(keys, "\n")})
+		c.count(countUnsure+e.Action, 1)
+		c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent, N: -1}) // until somebody resolves it
 		for _, key := range keys {
 			c.count(key, 1)
 		}
@@ -199,7 +247,7 @@ func (c *changes) settled(e, held *ledger.Event) {
 	}
 	c.facts(e)
 	c.learn(e)
-	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))
+	c.outcome(e, held.Attempt)
 }
 
 // release gives back what the intent held. What moved on meanwhile is skipped: a settle is refused by its fence alone.
@@ -224,14 +272,9 @@ func minus(a, b action.Cost) action.Cost {
 
 func (c *changes) facts(e *ledger.Event) {
 	for _, k := range e.Facts {
-		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenFact + k, To: held})
+		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: c.cat(tokenFact, k), To: held})
 	}
-	sets := make([]string, 0, len(e.Bulk))
-	for k := range e.Bulk {
-		sets = append(sets, k)
-	}
-	slices.Sort(sets)
-	for _, k := range sets {
+	for _, k := range slices.Sorted(maps.Keys(e.Bulk)) {
 		text, _ := json.Marshal(e.Bulk[k]) // strings: cannot fail
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held + ":" + e.Intent, Val: string(text)})
 	}
@@ -244,12 +287,14 @@ func (c *changes) resolved(e, held *ledger.Event) {
 	last := Beyond(e.Charged, held.Charged)
 	c.charge(minus(last, held.Reserved), last)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
+	c.count(countUnsure+e.Action, -1)
+	c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent})
 	for _, key := range unknownKeys(e.Action, string(held.Input), held.Value) {
 		c.count(key, -1)
 	}
 	c.facts(e)
 	c.learn(e)
-	c.put(txn.Record, cellOutcome+e.Intent, outcomeText(e, held.Attempt))
+	c.outcome(e, held.Attempt)
 }
 
 func orText(text string, e *ledger.Event) string {
@@ -259,15 +304,39 @@ func orText(text string, e *ledger.Event) string {
 	return text
 }
 
-func eventText(e *ledger.Event) string {
-	text, err := ledger.Encode(*e)
-	if err != nil { // every event that gets here was made by this package from checked values
-		return fmt.Sprintf(`{"v":%d,"type":"note","text":%q}`, ledger.Version, err)
-	}
-	return text
+// event writes an event into the text.
+func (c *changes) event(e *ledger.Event) string {
+	b := scratch()
+	defer release(b)
+	*b = appendEvent((*b)[:0], e)
+	return c.keep(*b)
 }
 
-func outcomeText(e *ledger.Event, attempts int) string {
+func eventText(e *ledger.Event) string {
+	b := scratch()
+	defer release(b)
+	*b = appendEvent((*b)[:0], e)
+	return string(*b)
+}
+
+func appendEvent(dst []byte, e *ledger.Event) []byte {
+	out, err := ledger.AppendEvent(dst, e)
+	if err != nil { // every event that gets here was made by this package from checked values
+		return fmt.Appendf(dst, `{"v":%d,"type":"note","text":%q}`, ledger.Version, err)
+	}
+	return out
+}
+
+// outcome puts what an event says of its intent's end into the cell of the outcome.
+func (c *changes) outcome(e *ledger.Event, attempts int) {
+	o := outcomeOf(e, attempts)
+	b := scratch()
+	*b = ledger.AppendOutcome((*b)[:0], &o)
+	c.put(txn.Record, c.cat(cellOutcome, e.Intent), c.keep(*b))
+	release(b)
+}
+
+func outcomeOf(e *ledger.Event, attempts int) action.Outcome {
 	o := action.Outcome{
 		Intent: e.Intent, Action: e.Action, Code: e.Code, Output: e.Output, Cost: e.Charged, Overrun: e.Overrun, Attempts: max(attempts, 1),
 		Failure: e.Failure, Waived: e.Waived,
@@ -275,16 +344,7 @@ func outcomeText(e *ledger.Event, attempts int) string {
 	if e.Code.Info().Executed == action.No {
 		o.Attempts = 0
 	}
-	text := jsonText(o)
-	if bytes.Contains(text, []byte(`\ufffd`)) {
-		// A tool's words may hold bytes that are not UTF-8. The ledger writes U+FFFD for them, and so must the cell, or it
-		// would not be the fold of its event: what is read back once is what the ledger holds.
-		var clean action.Outcome
-		if json.Unmarshal(text, &clean) == nil {
-			text = jsonText(clean)
-		}
-	}
-	return string(text)
+	return o
 }
 
 // ReadOutcome decodes a recorded outcome.

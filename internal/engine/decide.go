@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -84,6 +85,7 @@ type round struct {
 	reserved action.Cost
 	waived   []*action.Failure
 
+	glass      *Glass // the override that answers the demand for an approval
 	approvalID string // of the approval to be consumed
 	digest     string // of the token that carries it
 	parked     string // the intent that waits for it
@@ -92,33 +94,62 @@ type round struct {
 	closing    []ledger.Event    // ends of earlier requests, before the refusal or the begin
 	lookup     string            // an intent whose lease must be read before this can be decided
 	silent     bool              // answer without writing: a parked call still waits
+	key        []byte            // under which something is looked up
+}
+
+// rounds are used again: most need the same room.
+var rounds = sync.Pool{New: func() any { return new(round) }}
+
+func newRound(rules *Rules, agent *Agent, view *View, call *Call) *round {
+	r := rounds.Get().(*round)
+	*r = round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest,
+		pins: r.pins[:0], key: r.key[:0]}
+	return r
+}
+
+// done gives the round back. What it handed out is no part of it: pins were copied.
+func (r *round) done() {
+	clear(r.pins)
+	*r = round{pins: r.pins[:0], key: r.key[:0]}
+	rounds.Put(r)
 }
 
 // Decide passes one call through the gates.
 func Decide(rules *Rules, agent *Agent, view *View, call *Call) Decision {
-	r := &round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest}
+	r := newRound(rules, agent, view, call)
+	defer r.done()
 	if call.Resume {
 		r.parked = call.Intent.ID // until gate 8 adopts it: a refusal before that ends it too
 	}
 	if d, done := r.seenBefore(); done {
 		return d
 	}
+	switch f := r.pass(); {
+	case f == nil:
+		return r.begin()
+	case r.lookup != "":
+		return Decision{Lookup: r.lookup}
+	default:
+		return r.refuse(f)
+	}
+}
+
+// pass goes through the gates up to the first that refuses.
+func (r *round) pass() *action.Failure {
 	for i := range gates {
 		mark := len(r.pins)
 		f := gates[i].check(r)
 		switch {
 		case f == nil:
-		case r.lookup != "":
-			return Decision{Lookup: r.lookup}
-		case gates[i].waived && rules.Observe:
+		case gates[i].waived && r.rules.Observe && r.lookup == "":
 			r.pins = r.pins[:mark]
 			r.ask, r.closing, r.silent = nil, nil, false
 			r.waived = append(r.waived, f)
 		default:
-			return r.refuse(f)
+			return f
 		}
 	}
-	return r.begin()
+	return nil
 }
 
 func (r *round) pin(cs ...txn.Clause) { r.pins = append(r.pins, cs...) }
@@ -240,7 +271,11 @@ func (r *round) visible(name string) bool {
 // gate 4
 
 func (r *round) prerequisiteLegal() *action.Failure {
-	needs, err := r.agent.Graph.Required(r.act.Name, r.call.Intent.Input.Tree())
+	var input any
+	if reads, _, _ := r.agent.Graph.Reads(r.act.Name); reads {
+		input = r.call.Intent.Input.Tree()
+	}
+	needs, err := r.agent.Graph.Required(r.act.Name, input)
 	if err != nil {
 		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.act.Name).Because(err)
 	}
@@ -329,6 +364,10 @@ func (r *round) notLegal(need *statespace.Requirement, why string) *action.Failu
 
 // outcomeKnown refuses the same action and input while an outcome of it is unknown.
 func (r *round) outcomeKnown() *action.Failure {
+	if key := r.act.unsure(); r.view.Snap.Task.Counters[key] <= 0 { // of no input whatever
+		r.pin(count(key, 0, txn.NoMin, 0))
+		return nil
+	}
 	for _, key := range unknownKeys(r.act.Name, r.call.Intent.Input.Text(), r.call.Intent.Value) {
 		if r.view.Snap.Task.Counters[key] <= 0 {
 			r.pin(count(key, 0, txn.NoMin, 0))
@@ -354,23 +393,13 @@ func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
 // gate 5
 
 func (r *round) policyPermits() *action.Failure {
-	r.policy = r.permits(r.call.Intent.Input.Tree(), false)
+	r.policy = r.permits(false)
 	if r.policy.Permit {
 		return nil
 	}
 	r.pinLevel() // a rule may look at risk
 	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
 	return f.With(action.DetailRule, r.policy.Reason)
-}
-
-func (r *round) permits(input any, anyInput bool) policy.Decision {
-	e := r.view.Beliefs
-	return permits(r.rules, r.agent, policy.Request{
-		Agent: r.agent.Name, Action: r.act.Name, Version: r.act.Version, Input: input, AnyInput: anyInput, Declared: r.act.Risk,
-		Effective:  r.rules.Model.Risk(e, r.act.Declaration()).Effective(r.act.Risk, r.call.Rule),
-		Trust:      r.rules.Model.Trust(e).Score,
-		Provenance: r.call.Intent.Provenance,
-	})
 }
 
 // gate 6
@@ -387,12 +416,12 @@ func (r *round) riskUnderCeiling() *action.Failure {
 
 // pinLevel pins the cell that is rewritten when the action's estimated level moves.
 func (r *round) pinLevel() {
-	key := cellLevel + r.act.Name
+	key := r.act.level()
 	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: key, N: r.view.Snap.Agent.Cells[key].Ver})
 }
 
 func (r *round) assess() ledger.RiskShown {
-	e := r.rules.Model.Risk(r.view.Beliefs, r.act.Declaration())
+	e := r.view.Risk(r.rules, r.act)
 	return ledger.RiskShown{
 		Declared: r.act.Risk, Score: e.Score, Floor: e.Floor, Effective: e.Effective(r.act.Risk, r.call.Rule),
 		P: e.P, Lo: e.Lo, Hi: e.Hi, N: e.N, Rule: r.call.Named,

@@ -152,7 +152,7 @@ func beliefCells(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, 
 			c.put(txn.Agent, cellLevel+name, level)
 		}
 	}
-	return c
+	return c.list
 }
 
 // drifted reports whether the score of an action that did not run has left the step it was in by more than the step below:
@@ -184,11 +184,17 @@ func FoldLedger(records []txn.Stored) (txn.State, error) {
 		if err != nil {
 			return s, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		if needsHeld(e.Type) && intents[e.Intent] == nil {
-			return s, fmt.Errorf("record %d: %s of intent %q, which no record begins", r.Seq, e.Type, e.Intent)
+		id := e.Intent
+		if id == "" {
+			id = cellChild + e.Child
 		}
-		s.Replay(changesOf(&e, intents[e.Intent], r.Val), r.At)
+		if needsHeld(e.Type) && intents[id] == nil {
+			return s, fmt.Errorf("record %d: %s of %q, which no record begins", r.Seq, e.Type, id)
+		}
+		s.Replay(changesOf(&e, intents[id], r.Val), r.At)
 		switch e.Type {
+		case ledger.ChildQueued, ledger.ChildGranted, ledger.ChildEnded, ledger.ChildCharged:
+			intents[id] = &e
 		case ledger.Begun:
 			intents[e.Intent] = &e
 		case ledger.Attempt:
@@ -200,7 +206,11 @@ func FoldLedger(records []txn.Stored) (txn.State, error) {
 
 // needsHeld reports whether what an event changes depends on what its intent holds.
 func needsHeld(t ledger.Type) bool {
-	return t == ledger.Attempt || t == ledger.Settled || t == ledger.Resolved
+	switch t {
+	case ledger.Attempt, ledger.Settled, ledger.Resolved, ledger.ChildEnded, ledger.ChildCharged:
+		return true
+	}
+	return false
 }
 
 // FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order.

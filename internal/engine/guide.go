@@ -19,7 +19,7 @@ func RiskGuidance(rules *Rules, agent *Agent, v *View, offered []action.Offered)
 		if a == nil {
 			continue
 		}
-		e := rules.Model.Risk(v.Beliefs, a.Declaration())
+		e := v.Risk(rules, a)
 		if e.LastChange == risk.GotWorse && e.N-e.ChangedAt < recentRuns {
 			out = append(out, fmt.Sprintf("The action %s fails more often than it used to: expect %.0f %% of its calls to fail.", o.Name, 100*e.P))
 		}

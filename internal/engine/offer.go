@@ -136,7 +136,7 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 		}
 		st.Path, _ = agent.Graph.Path(name, set, now, nil)
 	}
-	if d := r.permits(nil, true); !d.Permit {
+	if d := r.permits(true); !d.Permit {
 		st.Reasons = append(st.Reasons, "no permission: "+d.Reason)
 	}
 	st.Risk = r.assess()
@@ -154,8 +154,10 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	case len(st.Reasons) > 0:
 	case len(why) == 0:
 		st.Status, st.Asks = action.Legal, a.ask(v.Task.Threshold)
-	case len(v.Task.Approvers) == 0:
-		st.Reasons = append(why, string(action.NoApprover)+": this task has nobody to ask")
+	case r.throughGlass():
+		st.Status = action.Legal
+	case Unreachable(&v.Task, a) != "":
+		st.Reasons = append(why, string(action.NoApprover)+": "+Unreachable(&v.Task, a))
 	default:
 		st.Status, st.Reasons = action.Gated, why
 	}

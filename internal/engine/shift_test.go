@@ -256,7 +256,7 @@ func (s *shift) planned() {
 		s.must(t)
 		return
 	}
-	s.must(SettlePlan(e, e.Owner, s.cost(), nil, s.now()))
+	s.must(SettlePlan(e, e.Owner, s.cost(), nil, s.now(), false))
 }
 
 func (s *shift) reconfigure() {

@@ -22,8 +22,12 @@ const (
 	tokenFact    = "f/"         // Task: + fact key; held, or claimed:INTENT
 	tokenAsk     = "a/"         // Task: + digest; an approval, see approval.Mark
 	tokenUnknown = "u/"         // Task: + intent; its outcome is not known, its value names the counters, a line each
+	tokenVotes   = "v/"         // Task: + digest; the number of the last change of its votes, its value the votes
+	tokenGlass   = "glass"      // Task: open:ID; an operator's override, its value a Glass
+	tokenLast    = "last/"      // Agent: + action; TASK and digest of the call approved last
 	tokenNo      = "n/"         // Task: + action, version and value; the mark of the request that a person rejected
 	countUnknown = "unknown/"   // Task: + action and input; intents of unknown outcome
+	countUnsure  = "unsure/"    // Task: + action; all its intents of unknown outcome
 	countFacts   = "facts"      // Task: how often facts were established, the same again included
 	countRuns    = "runs"       // Task: executed attempts
 	countBreach  = "violations" // Agent: refusals of rules the planner could have known
@@ -37,8 +41,11 @@ const (
 
 	// QueueAsks holds pending approvals, due when they expire; QueueReady parked calls that were approved; QueueTasks
 	// running tasks, due at their deadline.
-	QueueAsks  = "asks"
+	QueueAsks = "asks"
+	// QueueDesk holds them in the order in which they were asked for, QueueGlass overrides, due when they expire.
 	QueueReady = "ready"
+	QueueDesk  = "desk"
+	QueueGlass = "glass"
 	QueueTasks = "tasks"
 )
 
@@ -63,6 +70,14 @@ type TaskState struct {
 	Context   []string     `json:"context,omitempty"`
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`
+	Brought   *Brought     `json:"brought,omitempty"` // nil where nothing was
+
+	// Conclusion is the latest verdict on the goal, nil where nobody gave one.
+	Conclusion *action.Conclusion `json:"conclusion,omitempty"`
+
+	Family Family  `json:"family,omitzero"`  // what children it may have
+	Parent *Parent `json:"parent,omitempty"` // whose child it is
+	Bounds []Bound `json:"bounds,omitempty"` // what its ancestors let through, the first of them first
 }
 
 // Status is where a task is in its life. Every status but Running is terminal.
@@ -86,6 +101,8 @@ type View struct {
 	lastPend int64
 	looked   bool
 	stored   risk.Belief // as in the cells
+	known    *known      // kept of Beliefs
+	gen      int64       // of Beliefs
 }
 
 // Look decodes the snapshot, reusing what prev already decoded. The snapshot is not copied and must not change while the
@@ -114,10 +131,16 @@ func (v *View) lookAtBeliefs(rules *Rules, agent *Agent) error {
 		if err != nil {
 			return err
 		}
-		v.stored, v.Beliefs, v.trustVer, v.lastPend, v.looked = b, b, shared.Ver, 0, true
+		v.stored, v.trustVer, v.lastPend, v.looked = b, shared.Ver, 0, true
+		v.believe(b)
 	}
-	b, _, err := foldPending(rules, agent, v.Beliefs, after(v.Snap.Pending, v.lastPend))
-	v.Beliefs, v.lastPend = b, max(v.lastPend, last)
+	tail := after(v.Snap.Pending, v.lastPend)
+	if len(tail) == 0 {
+		return nil
+	}
+	b, _, err := foldPending(rules, agent, v.Beliefs, tail)
+	v.believe(b)
+	v.lastPend = max(v.lastPend, last)
 	return err
 }
 

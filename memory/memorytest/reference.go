@@ -26,6 +26,10 @@ type reference struct {
 	pended  map[string]int64
 	queues  map[name]map[string]int64
 	leases  map[name]*intent
+	owners  map[name]string // of cells in scope Record: the intent that put it last
+	over    map[name]int64  // tasks that are over: time of their last transaction
+	gone    map[name]bool   // tasks that expired
+	keep    int64           // µs; 0 for ever
 	notes   map[string][]memory.Note
 }
 
@@ -45,6 +49,8 @@ type intent struct {
 	step  int64
 	last  txn.Phase
 	seq   int64
+	kept  bool  // by an Expire
+	at    int64 // time of the last transaction that counts for how long it is kept
 }
 
 var _ memory.Store = (*reference)(nil)
@@ -52,7 +58,8 @@ var _ memory.Store = (*reference)(nil)
 func newReference(clock func() int64, broken string) *reference {
 	return &reference{clock: clock, broken: broken, cells: map[name]txn.Cell{}, counts: map[name]int64{}, tokens: map[name]txn.Token{},
 		revs: map[name]int64{}, ledgers: map[name][]txn.Stored{}, pending: map[string][]txn.Pending{}, pended: map[string]int64{},
-		queues: map[name]map[string]int64{}, leases: map[name]*intent{}, notes: map[string][]memory.Note{}}
+		queues: map[name]map[string]int64{}, leases: map[name]*intent{},
+		owners: map[name]string{}, over: map[name]int64{}, gone: map[name]bool{}, notes: map[string][]memory.Note{}}
 }
 
 // breaks reports whether the rule is broken.
@@ -85,6 +92,7 @@ func (s *reference) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 		return txn.Reply{}, err
 	}
 	now := s.clock()
+	s.expire(now)
 	r := s.decide(t, now)
 	r.Now = now
 	r.TaskRev, r.AgentRev = s.revs[name{t.Agent, t.Task, txn.Task, ""}], s.revs[name{t.Agent, "", txn.Agent, ""}]
@@ -113,6 +121,9 @@ func (s *reference) decide(t *txn.Txn, now int64) txn.Reply {
 			return txn.Reply{Failed: -1}
 		}
 	}
+	if s.gone[name{t.Agent, t.Task, 0, ""}] && writesTask(t) && !s.breaks("keep: ids used again") {
+		return txn.Reply{Failed: -1}
+	}
 	for i := range t.Clauses {
 		if !s.holds(t, &t.Clauses[i], now) {
 			if s.breaks("whole: refused event kept") {
@@ -134,6 +145,7 @@ func (s *reference) decide(t *txn.Txn, now int64) txn.Reply {
 	if t.Phase != txn.Plain {
 		r.Until = s.relet(t, at, l, now, r.Seq)
 	}
+	s.retain(t, now)
 	return r
 }
 
@@ -206,7 +218,7 @@ func (s *reference) lease(t *txn.Txn, l *intent, now int64) string {
 func (s *reference) relet(t *txn.Txn, at name, l *intent, now, seq int64) int64 {
 	n := intent{state: "ended", fence: t.Fence, owner: t.Owner, last: t.Phase, seq: seq}
 	if l != nil {
-		n.step = l.step
+		n.step, n.kept = l.step, l.kept
 	}
 	member, own := t.Task+"\n"+t.Intent, name{t.Agent, "", 'Q', txn.Leases}
 	if s.queues[own] == nil {

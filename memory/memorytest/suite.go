@@ -17,6 +17,8 @@ type Instance struct {
 	Store memory.Store
 	// Advance lets at least d pass on the store's clock. Where that is the wall clock, it sleeps.
 	Advance func(d time.Duration)
+	// Keep is how long the store keeps what ended. 0: it cannot be waited for, and the cases of what goes are skipped.
+	Keep time.Duration
 }
 
 // Open returns a fresh and empty store; what it needs to shut down it registers with tb.Cleanup. Cases close the store
@@ -43,7 +45,7 @@ func Run(t *testing.T, open Open) {
 
 func allCases() []testCase {
 	return slices.Concat(leaseCases(), clauseCases(), wholeCases(), bookCases(), queueCases(), snapshotCases(), noteCases(),
-		lifeCases(), faultCases(), concurrencyCases())
+		lifeCases(), keepCases(), faultCases(), concurrencyCases())
 }
 
 // Lease lengths of the cases: one that no case outlives, and one that wait outlives.

@@ -21,7 +21,9 @@ func openReference(broken string) Open {
 	return func(testing.TB) Instance {
 		var now atomic.Int64
 		now.Store(1_800_000_000_000_000)
-		return Instance{Store: newReference(now.Load, broken), Advance: func(d time.Duration) { now.Add(d.Microseconds()) }}
+		r := newReference(now.Load, broken)
+		r.keep = time.Minute.Microseconds()
+		return Instance{Store: r, Advance: func(d time.Duration) { now.Add(d.Microseconds()) }, Keep: time.Minute}
 	}
 }
 
@@ -78,7 +80,7 @@ func TestTeeth(t *testing.T) {
 }
 
 // unseen are the rules that random transactions and replies cannot show: notes, cancellation, paging and the like.
-var unseen = regexp.MustCompile(`^(notes|life|malformed|load|records|queued|reply: pending shared|concurrency)`)
+var unseen = regexp.MustCompile(`^(notes|life|malformed|load|records|queued|reply: pending shared|concurrency|keep)`)
 
 // TestTeethOfRandom holds Random to the same, but for what it does not look at.
 func TestTeethOfRandom(t *testing.T) {
@@ -116,7 +118,7 @@ func TestTeethOfWorkload(t *testing.T) {
 // rules are the names of the rules that the reference can break, read from its source: none can be forgotten.
 func rules(t *testing.T) []string {
 	var src []byte
-	for _, file := range []string{"reference.go", "reference_read.go"} {
+	for _, file := range []string{"reference.go", "reference_read.go", "reference_keep.go"} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		src = append(src, text...)

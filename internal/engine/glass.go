@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Glass is an override that an operator opened: until it expires, calls of the named actions need no approval in this task.
+// It waives nothing else. It is the value of the token tokenGlass, which expires by the store's clock.
+type Glass struct {
+	ID      string   `json:"id"`
+	By      string   `json:"by"`
+	Reason  string   `json:"reason"`
+	Actions []string `json:"actions,omitempty"` // empty: every action of the task's agent
+	Until   int64    `json:"until"`             // store time, µs
+}
+
+// covers reports whether the override is for the action.
+func (g *Glass) covers(name string) bool {
+	return len(g.Actions) == 0 || slices.Contains(g.Actions, name)
+}
+
+const glassOpen = "open:"
+
+// OpenGlass returns the override that stands at store time now.
+func OpenGlass(v *View, now int64) (Glass, bool) {
+	t, has := v.Snap.Task.Tokens[tokenGlass]
+	if !has || !t.Live(now) {
+		return Glass{}, false
+	}
+	g, ok := readGlass(t)
+	return g, ok
+}
+
+func readGlass(t txn.Token) (g Glass, ok bool) {
+	if !strings.HasPrefix(t.State, glassOpen) || json.Unmarshal([]byte(t.Val), &g) != nil {
+		return Glass{}, false
+	}
+	g.Until = t.Exp
+	return g, true
+}
+
+// MayBreakGlass reports why somebody may not open or close an override: they must be an operator, and neither the task's
+// requester nor its agent.
+func MayBreakGlass(v *View, operators []string, who Who) error {
+	self := approval.Request{Agent: v.Task.Agent, Requester: v.Task.Requester}
+	if err := approval.MayDecide(self, operators, who.person()); err != nil {
+		return fmt.Errorf("only the engine's operators may break the glass: %w", err)
+	}
+	return nil
+}
+
+// BreakGlass opens an override for so many µs. One at a time: two would leave it open which of them let a call through.
+func BreakGlass(v *View, g Glass, ttl int64, who Who) (*txn.Txn, error) {
+	if !v.RunsAt(v.Snap.Now) {
+		return nil, action.Fail(action.TaskClosed, "the task has ended").With(action.DetailReason, v.Task.Reason)
+	}
+	if old, open := OpenGlass(v, v.Snap.Now); open {
+		return nil, fmt.Errorf("override %s, opened by %s, still stands: close it first", old.ID, old.By)
+	}
+	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
+	v.PinTask(t)
+	if old, has := v.Snap.Task.Tokens[tokenGlass]; has && strings.HasPrefix(old.State, glassOpen) { // it expired, and nobody wrote that down
+		e := v.glassEnded(old, "it expired", Who{At: who.At})
+		write(t, &e, nil)
+	} else {
+		t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenGlass})
+	}
+	g.By, g.Reason, g.Until = who.Identity, who.Reason, v.Snap.Now+ttl
+	e := v.event(ledger.GlassBroken, who.At)
+	e.Identity, e.Reason, e.Text, e.Expires, e.State = who.Identity, who.Reason, g.ID, ttl, jsonText(g)
+	write(t, &e, nil)
+	return t, nil
+}
+
+// CloseGlass ends an override before its time, or writes down that it expired. Nil where there is none to end.
+func CloseGlass(v *View, expired bool, who Who) *txn.Txn {
+	old, has := v.Snap.Task.Tokens[tokenGlass]
+	if !has || !strings.HasPrefix(old.State, glassOpen) || expired && old.Live(v.Snap.Now) {
+		return nil
+	}
+	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
+	if !old.Live(v.Snap.Now) {
+		t.Add(txn.Clause{Op: txn.Time, Min: old.Exp, Max: txn.NoMax})
+		who.Reason = "it expired"
+		who.Identity = ""
+	}
+	e := v.glassEnded(old, who.Reason, who)
+	write(t, &e, nil)
+	return t
+}
+
+func (v *View) glassEnded(t txn.Token, reason string, who Who) ledger.Event {
+	e := v.event(ledger.GlassClosed, who.At)
+	g, _ := readGlass(t)
+	e.Identity, e.Reason, e.Text, e.ApprovalFrom = who.Identity, reason, g.ID, t.State
+	return e
+}
+
+// glass opens or closes the override that an event is about.
+func (c *changes) glass(e *ledger.Event) {
+	if e.Type == ledger.GlassClosed {
+		c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenGlass, From: e.ApprovalFrom, N: -1},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueGlass, Val: e.Task + "\n" + e.Text})
+		return
+	}
+	c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenGlass, To: glassOpen + e.Text, Val: string(e.State), N: e.Expires},
+		txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueGlass, Val: e.Task + "\n" + e.Text, N: e.Expires})
+}
+
+// throughGlass reports whether an override answers the demand for an approval, and pins that it does.
+func (r *round) throughGlass() bool {
+	g, open := OpenGlass(r.view, r.call.Now)
+	if !open || !g.covers(r.act.Name) {
+		return false
+	}
+	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenGlass, From: glassOpen + g.ID})
+	r.glass = &g
+	return true
+}
+
+// marked writes that an override let the call through, before its begin.
+func (r *round) marked(t *txn.Txn) {
+	if r.glass == nil {
+		return
+	}
+	e := r.event(ledger.GlassUsed)
+	e.Identity, e.Reason, e.Text, e.Risk = r.glass.By, r.glass.Reason, r.glass.ID, riskShown(r.shown)
+	write(t, &e, nil)
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// fit gives a child what its parent has where the wish leaves it open, and refuses a wish that goes beyond it. Budget and
+// number of children are another matter.
+func (p *TaskState) fit(d *Delegation) *action.Failure {
+	s := &d.State
+	if p.Family.Depth < 1 {
+		return beyond("this task may not have children: %q is as deep as it goes", p.ID)
+	}
+	s.Family.Depth = min(s.Family.Depth, p.Family.Depth-1)
+	if len(d.Bound.Granted)+len(d.Bound.Held) == 0 {
+		return beyond("agent %q could do nothing: %q may pass on none of its actions", s.Agent, p.Agent)
+	}
+	s.Bounds = append(slices.Clone(p.Bounds), d.Bound)
+	if f := p.fitRisk(s); f != nil {
+		return f
+	}
+	if f := p.fitPeople(s); f != nil {
+		return f
+	}
+	if p.Deadline > 0 && (s.Deadline == 0 || s.Deadline > p.Deadline) {
+		s.Deadline = p.Deadline
+	}
+	if len(s.Context) == 0 {
+		s.Context = p.Context
+	}
+	for _, c := range s.Context {
+		if !slices.Contains(p.Context, c) {
+			return beyond("the parent does not have the context %q", c)
+		}
+	}
+	switch {
+	case s.Limit.Currency == "":
+		s.Limit.Currency = p.Limit.Currency
+	case s.Limit.Currency != p.Limit.Currency:
+		return beyond("the child counts money in %s and its parent in %q: name the currency in the parent's limit", s.Limit.Currency, p.Limit.Currency)
+	}
+	return nil
+}
+
+func beyond(format string, args ...any) *action.Failure {
+	return action.Fail(action.Denied, "a child goes beyond its parent: "+format, args...)
+}
+
+func (p *TaskState) fitRisk(s *TaskState) *action.Failure {
+	if s.Threshold == 0 {
+		s.Threshold = p.Threshold
+	}
+	if s.Threshold > p.Threshold {
+		return beyond("its threshold is %v, the parent's %v", s.Threshold, p.Threshold)
+	}
+	if s.Ceiling == 0 {
+		s.Ceiling = p.Ceiling
+	}
+	if p.Ceiling > 0 && s.Ceiling > p.Ceiling {
+		return beyond("its ceiling is %v, the parent's %v", s.Ceiling, p.Ceiling)
+	}
+	return nil
+}
+
+// fitPeople: whoever stands behind the parent stands behind the child, and decides about it.
+func (p *TaskState) fitPeople(s *TaskState) *action.Failure {
+	if s.Requester != "" && s.Requester != p.Requester {
+		return beyond("its requester is %q, the parent's %q", s.Requester, p.Requester)
+	}
+	s.Requester = p.Requester
+	if len(s.Approvers) == 0 {
+		s.Approvers = p.Approvers
+	}
+	for _, who := range s.Approvers {
+		if !slices.Contains(p.Approvers, who) && !slices.Contains(p.Approvers, approval.Anybody) {
+			return beyond("%q approves it and not its parent", who)
+		}
+	}
+	return nil
+}
+
+// within reports a change that would lead a child beyond what it was given: its parent decides about more.
+func within(was, next *TaskState) *action.Failure {
+	p := was.Parent
+	if p == nil {
+		return nil
+	}
+	if next.Threshold > p.Threshold {
+		return beyond("its threshold would be %v, the parent's is %v", next.Threshold, p.Threshold)
+	}
+	if p.Ceiling > 0 && (next.Ceiling == 0 || next.Ceiling > p.Ceiling) {
+		return beyond("its ceiling would be %v, the parent's is %v", next.Ceiling, p.Ceiling)
+	}
+	if was.Deadline > 0 && (next.Deadline == 0 || next.Deadline > was.Deadline) {
+		return beyond("its deadline would be later")
+	}
+	for a := range action.AxisCount {
+		n, bounded := was.Limit.On(a).Get()
+		if m, still := next.Limit.On(a).Get(); bounded && (!still || m > n) {
+			return beyond("its limit of %s would be higher than what it was granted", a)
+		}
+	}
+	return nil
+}
+
+// endOfFamily marks the end of a task for those who depend on it: its parent must be told, and its children must end.
+func (v *View) endOfFamily(x *txn.Txn, e *ledger.Event) {
+	if e.Type != ledger.TaskCancelled && e.Type != ledger.TaskClosed {
+		return
+	}
+	n := v.Snap.Task.Counters
+	if e.Cascade = n[countChildren]+n[countWaiting] > 0; !e.Cascade {
+		x.Add(count(countChildren, 0, 0, 0), count(countWaiting, 0, 0, 0))
+	}
+	if v.Task.Parent != nil {
+		e.Child = v.Task.Parent.Child
+	}
+}
+
+// allowed asks every ancestor of the task whether it lets the call through: nobody passes on what it may not do.
+func (r *round) allowed(q policy.Request, own policy.Decision) policy.Decision {
+	for i := range r.view.Task.Bounds {
+		if !own.Permit {
+			return own
+		}
+		b := &r.view.Task.Bounds[i]
+		if d := b.permits(r.rules, q); !d.Permit {
+			d.Permit, d.Reason, d.Version = false, "agent "+b.Agent+", for which it works: "+d.Reason, own.Version
+			return d
+		}
+	}
+	return own
+}
+
+func (b *Bound) permits(rules *Rules, q policy.Request) policy.Decision {
+	q.Agent = b.Agent
+	granted := slices.Contains(b.Granted, q.Action)
+	if !granted && !slices.Contains(b.Held, q.Action) {
+		return policy.Decision{Reason: "it does not pass " + q.Action + " on"}
+	}
+	own := policy.Func(func(policy.Request) (policy.Decision, error) {
+		return policy.Decision{Permit: granted, Reason: "it holds " + q.Action + " without a grant"}, nil
+	})
+	if rules.Policy == nil {
+		return policy.Evaluate(own, q)
+	}
+	q.Input = action.CopyTree(q.Input)
+	return policy.Evaluate(policy.Any(own, rules.Policy), q)
+}

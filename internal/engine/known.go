@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// known keeps what a belief says, action by action, as long as it stays the same: every gate that looks at risk asks the
+// same. It is handed on from view to view under the agent's lock; a view that leaves the lock leaves it behind.
+type known struct {
+	gen     int64 // of the belief that it is about
+	actions map[string]*saying
+	trust   float64
+	trusted int64 // generation of trust
+}
+
+// saying is what a belief says of one action.
+type saying struct {
+	risk, costs int64 // generations of what follows
+	estimate    risk.Estimate
+	forecast    budget.Forecast
+}
+
+// believe gives the view a belief, and makes what was kept of the one before outdated.
+func (v *View) believe(b risk.Belief) {
+	v.Beliefs = b
+	if v.known == nil {
+		v.known = &known{actions: map[string]*saying{}}
+	}
+	v.known.gen++
+	v.gen = v.known.gen
+}
+
+// Apart returns the view for use outside the lock of the agent, beside a snapshot of its own.
+func (v *View) Apart(snap *txn.Snapshot) *View {
+	apart := *v
+	apart.Snap, apart.known = snap, nil
+	return &apart
+}
+
+// keeps returns what is kept of an action, nil where nothing may be.
+func (v *View) keeps(name string) *saying {
+	k := v.known
+	if k == nil || k.gen != v.gen {
+		return nil
+	}
+	s := k.actions[name]
+	if s == nil {
+		s = &saying{}
+		k.actions[name] = s
+	}
+	return s
+}
+
+// Risk returns the estimate of an action's risk.
+func (v *View) Risk(rules *Rules, a *Action) risk.Estimate {
+	s := v.keeps(a.Name)
+	if s == nil {
+		return rules.Model.Risk(v.Beliefs, a.Declaration())
+	}
+	if s.risk != v.gen {
+		s.risk, s.estimate = v.gen, rules.Model.Risk(v.Beliefs, a.Declaration())
+	}
+	return s.estimate
+}
+
+// trust returns the agent's trust.
+func (v *View) trust(rules *Rules) float64 {
+	k := v.known
+	if k == nil || k.gen != v.gen {
+		return rules.Model.Trust(v.Beliefs).Score
+	}
+	if k.trusted != v.gen {
+		k.trusted, k.trust = v.gen, rules.Model.Trust(v.Beliefs).Score
+	}
+	return k.trust
+}
+
+// forecast returns what the next call of the action is expected to cost.
+func forecast(rules *Rules, v *View, a *Action) budget.Forecast {
+	s := v.keeps(a.Name)
+	if s == nil {
+		return forecastOf(rules, v, a)
+	}
+	if s.costs != v.gen {
+		s.costs, s.forecast = v.gen, forecastOf(rules, v, a)
+	}
+	return s.forecast
+}
+
+// TailKept is how many successes may wait to be folded while decisions go on without them: they lower risk and raise
+// trust, and by no more than as many can. A failure is never left out of a decision.
+const TailKept = 16
+
+// mayWait reports whether a decision may leave the outcomes out.
+func mayWait(tail []txn.Pending) bool {
+	if len(tail) > TailKept {
+		return false
+	}
+	for i := range tail {
+		if Failed(tail[i].Val) {
+			return false
+		}
+	}
+	return true
+}
+
+// Failed reports whether the text of a pending outcome tells of anything but a success.
+func Failed(pending string) bool {
+	return strings.Contains(pending, `"err":true`) // no name holds a quote
+}

@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+)
+
+// fill sets every field, so that one that a writer forgets is missed.
+func fill(v reflect.Value, draw func(reflect.Value) bool) {
+	if draw(v) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), draw)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), draw)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(v.Index(i), draw)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range 2 {
+			key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			fill(key, draw)
+			fill(elem, draw)
+			v.SetMapIndex(key, elem)
+		}
+	}
+}
+
+// drawn sets leaves to what occurs and to what should not, and leaves some of everything out.
+func drawn(t *rapid.T) func(reflect.Value) bool {
+	return func(v reflect.Value) bool {
+		if v.Kind() != reflect.Struct && rapid.IntRange(0, 3).Draw(t, "left out") == 0 {
+			return true
+		}
+		switch {
+		case v.Type() == reflect.TypeFor[json.RawMessage]():
+			v.SetBytes([]byte(rapid.SampledFrom([]string{"", "null", "1.5e9", `{"a":[1,"x\n",{}],"b":true}`, `{"a": 1}`, `"\ufffd"`, `"` + "\xff" + `"`, "01", "{", `["\u00e9"]`}).Draw(t, "raw")))
+		case v.Kind() == reflect.String:
+			v.SetString(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"a", "b", "\xff", "\xfe", "<&>", "\u2028\u2029", "\x00\x7f\b\f\n\r\t\"\\", "\ufffd", `\ufffd`, "é\xc3"})).Draw(t, "string"))
+		case v.Kind() == reflect.Bool:
+			v.SetBool(rapid.Bool().Draw(t, "bool"))
+		case v.CanInt():
+			v.SetInt(rapid.Int64().Draw(t, "int"))
+		case v.CanFloat():
+			v.SetFloat(rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1e-7, 1e21, 0.25, 4.5, math.Inf(1), math.NaN()})).Draw(t, "float"))
+		default:
+			return false
+		}
+		return true
+	}
+}
+
+func TestAppendEventWritesWhatEncodingJSONDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var e Event
+		fill(reflect.ValueOf(&e).Elem(), drawn(t))
+		e.V, e.Type = rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(t, "v"), rapid.SampledFrom(append(Types(), "other")).Draw(t, "type")
+		want, wrong := encodeSlow(e)
+		got, err := AppendEvent([]byte("before"), &e)
+		if wrong != nil {
+			require.EqualError(t, err, wrong.Error())
+			want = ""
+		}
+		require.Equal(t, "before"+want, string(got))
+	})
+}
+
+func TestAppendOutcomeWritesWhatEncodingJSONDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var o action.Outcome
+		var seen Observed
+		fill(reflect.ValueOf(&o).Elem(), drawn(t))
+		fill(reflect.ValueOf(&seen).Elem(), drawn(t))
+		require.Equal(t, string(appendSlow([]byte("["), &o)), string(AppendOutcome([]byte("["), &o)))
+		require.Equal(t, string(appendSlow([]byte("["), &seen)), string(AppendObserved([]byte("["), &seen)))
+	})
+}
+
+// A struct that grows is written by encoding/json until the writers know the new field: add it to them, and to what they
+// know.
+func TestTheWritersKnowEveryField(t *testing.T) {
+	assert.True(t, eventsKnown, "a struct of an event has a new field: teach fast.go")
+	assert.True(t, outcomesKnown, "action.Outcome has a new field: teach fast.go")
+	e := Event{}
+	fill(reflect.ValueOf(&e).Elem(), func(v reflect.Value) bool {
+		switch {
+		case v.Type() == reflect.TypeFor[json.RawMessage]():
+			v.SetBytes([]byte(`{"a":1}`))
+		case v.Kind() == reflect.String:
+			v.SetString("x")
+		case v.Kind() == reflect.Bool:
+			v.SetBool(true)
+		case v.CanInt():
+			v.SetInt(1)
+		case v.CanFloat():
+			v.SetFloat(1.5)
+		default:
+			return false
+		}
+		return true
+	})
+	e.V, e.Type = Version, Begun
+	want, err := encodeSlow(e)
+	require.NoError(t, err)
+	w := text{b: []byte{'{'}}
+	w.event(&e)
+	assert.False(t, w.odd)
+	assert.Equal(t, want, string(w.b)+"}", "by the writer itself, not by what stands in for it")
+}
+
+func TestAppendEventAllocatesNothing(t *testing.T) {
+	e := Event{Type: Begun, Agent: "clerk", Input: json.RawMessage(`{"a":[1,2.5,"x"]}`), Risk: &RiskShown{Score: 2.25}, Policy: &PolicyShown{Reason: "granted"}}
+	dst := make([]byte, 0, 1024)
+	assert.Zero(t, testing.AllocsPerRun(100, func() { dst, _ = AppendEvent(dst[:0], &e) }))
+}
+
+func FuzzCompact(f *testing.F) {
+	for _, s := range []string{`{"a":[1,-0.5e+3,"x\\"],"b":null}`, `01`, `-`, `[1,]`, `{"a" :1}`, `"\u0000"`, `tru`, strings.Repeat("[", 300)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if !compact(b) {
+			return
+		}
+		want, err := json.Marshal(json.RawMessage(b))
+		require.NoError(t, err)
+		s, err := writeAny(json.RawMessage(b))
+		require.NoError(t, err, want)
+		require.Equal(t, string(b), s)
+	})
+}
+
+func BenchmarkAppendEvent(b *testing.B) {
+	e := Event{Type: Begun, Agent: "clerk", Task: "t", Intent: "abcdefgh", Action: "charge", Version: "1", Digest: strings.Repeat("a", 64),
+		Fence: 1, Owner: "o", Attempt: 1, Reserved: action.Cost{Tokens: 100, Calls: 1}, Risk: &RiskShown{Score: 2.25, P: 0.123456789, Lo: 0.00456789123, Hi: 0.345678912},
+		Policy: &PolicyShown{Reason: "granted"}, Input: json.RawMessage(`{"amount":125000,"currency":"EUR","note":"Leave it with the neighbour at number 12"}`)}
+	dst := make([]byte, 0, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst, _ = AppendEvent(dst[:0], &e)
+	}
+}
