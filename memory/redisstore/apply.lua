@@ -140,6 +140,7 @@ while i <= last do
   elseif op == 'L' then i = i + 6
   elseif op == 'U' then i = i + 3
   elseif op == 'O' or op == 'D' then i = i + 2
+  elseif op == 'R' then i = i + 4 + num(A[i + 3])
   else i = i + 1 end -- a reading
   index = index + 1
 end
@@ -185,6 +186,11 @@ while i <= last do
   elseif op == 'Q' then
     call('ZADD', K[num(A[i + 1])], fmt('%.0f', NOW + num(A[i + 3])), A[i + 2])
     i = i + 4
+  elseif op == 'R' then
+    local m = num(A[i + 3])
+    call('HSET', K[num(A[i + 1])], unpack(A, i + 4, i + 3 + m))
+    if A[i + 2] == '1' then call('HSET', K[num(A[i + 1])], 'pending', call('LLEN', K[4])) end
+    i = i + 4 + m
   elseif op == 'U' then
     call('ZREM', K[num(A[i + 1])], A[i + 2])
     i = i + 3

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -37,6 +38,9 @@ var (
 	headTask  = []string{"r", "h"}
 	headAgent = []string{"r", "h", "p"}
 )
+
+// viewTrust is the view that also shows how many outcomes are not folded yet.
+const viewTrust = "trust"
 
 // linkSize is the length of a chain link that is stored in place.
 const linkSize = 64
@@ -163,6 +167,12 @@ func (e *encoder) clause(c *txn.Clause) {
 		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val, c.N)
 	case txn.Unqueue:
 		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val)
+	case txn.Show:
+		fields := strings.Split(c.Val, "\n")
+		e.a = append(e.a, op, e.key(e.keys.view(c.Key)), c.Key == viewTrust, len(fields))
+		for _, f := range fields {
+			e.a = append(e.a, f)
+		}
 	default:
 		e.a = append(e.a, op)
 	}

@@ -28,6 +28,7 @@ var (
 func (k keys) agent() string              { return k.base + ":agent" }
 func (k keys) pending() string            { return k.base + ":pending" }
 func (k keys) notes() string              { return k.base + ":notes" }
+func (k keys) view(name string) string    { return k.base + ":" + escape(name) }
 func (k keys) queue(name string) string   { return k.base + ":queue:" + escape(name) }
 func (k keys) task(task string) string    { return k.base + ":task:" + escape(task) }
 func (k keys) records(task string) string { return k.base + ":records:" + escape(task) }
