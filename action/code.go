@@ -11,6 +11,8 @@ const (
 	Cancelled        Code = "CANCELLED"
 	TaskClosed       Code = "TASK_CLOSED"
 	ActionUnknown    Code = "ACTION_UNKNOWN"
+	ToolUnknown      Code = "TOOL_UNKNOWN"
+	ChannelUnknown   Code = "CHANNEL_UNKNOWN"
 	ContextMissing   Code = "CONTEXT_MISSING"
 	InputMalformed   Code = "INPUT_MALFORMED"
 	InputInvalid     Code = "INPUT_INVALID"
@@ -101,6 +103,8 @@ var infos = []Info{
 	{Cancelled, 1, LayerOversight, No, LearnsNothing, false, ChargeNothing, false, false, "the task was cancelled"},
 	{TaskClosed, 1, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, false, "the task has ended or its deadline has passed"},
 	{ActionUnknown, 2, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, true, "there is no such action"},
+	{ToolUnknown, 2, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, false, "the function of a call may not call this action"},
+	{ChannelUnknown, 2, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the task has no such channel to send messages over"},
 	{ContextMissing, 2, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the call lacks context that the action requires"},
 	{InputMalformed, 3, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the input is not acceptable JSON"},
 	{InputInvalid, 3, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the input does not satisfy the schema"},

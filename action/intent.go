@@ -116,6 +116,7 @@ func (o Output) MarshalJSON() ([]byte, error) {
 type Intent struct {
 	ID         string
 	CallID     string // given by the caller; same id and input returns the recorded outcome
+	Within     string // the intent whose function makes the call, "" for none
 	Agent      string
 	Task       string
 	Action     string

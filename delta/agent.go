@@ -18,6 +18,7 @@ type AgentBuilder struct {
 	name, role string
 	actions    []Definition
 	granted    []string
+	skills     []string
 }
 
 // NewAgent declares an agent without any action.
@@ -52,6 +53,7 @@ type Agent struct {
 	defs       map[string]*declaration
 	compiled   *engine.Agent
 	currency   string
+	skills     []string
 }
 
 // Name returns the agent's name.
@@ -86,7 +88,7 @@ func (b AgentBuilder) MustBuild() *Agent {
 // for each other, prerequisites that are unknown, form a cycle or are not held, bindings whose sides do not fit, costs in
 // several currencies.
 func (b AgentBuilder) Build() (*Agent, error) {
-	a := &Agent{name: b.name, role: b.role, defs: map[string]*declaration{}}
+	a := &Agent{name: b.name, role: b.role, defs: map[string]*declaration{}, skills: slices.Clone(b.skills)}
 	var faults []error
 	if err := action.CheckName(b.name); err != nil {
 		faults = append(faults, err)
@@ -99,6 +101,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 		faults = append(faults, err)
 	}
 	faults = append(faults, a.checkBindings(order)...)
+	faults = append(faults, a.checkNames(order)...)
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("agent %q: %w", b.name, errors.Join(faults...))
 	}

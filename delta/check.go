@@ -67,8 +67,8 @@ func (d *declaration) checkName() {
 	if err := action.CheckName(d.name); err != nil {
 		d.fault("%w", err)
 	}
-	if strings.HasPrefix(d.name, "delta.") {
-		d.fault("names that begin with \"delta.\" are reserved")
+	if strings.HasPrefix(d.name, builtIn) && d.vet == nil {
+		d.fault("names that begin with %q are reserved", builtIn)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/skills"
 )
 
 // Config configures an engine. Its zero value runs on a volatile in-process store with the defaults named here.
@@ -31,6 +32,15 @@ type Config struct {
 	Hooks hooks.Hooks
 	// Observers are told what this engine writes into the ledgers, once it is written; see [Observer].
 	Observers []Watch
+	// Skills finds the skills that agents, actions and goals name; nil: there are none. See package skills.
+	Skills *skills.Library
+	// Attachments keeps the content of what goals attach; nil: memory, for the running tasks of this engine and at most
+	// 256 MiB.
+	Attachments AttachmentStore
+	// MaxAttachment is the most bytes that one attachment may have. Default 10 MiB.
+	MaxAttachment int64
+	// Channels are where messages can go, by name; a task may use those its goal names. See [Communicate].
+	Channels map[string]Channel
 	// Risk tunes the estimator; nobody should need to.
 	Risk risk.Config
 	// Observe decides and records everything but refuses nothing of gates 4 to 8: a first step in front of existing
@@ -48,6 +58,14 @@ type Config struct {
 	StoreTimeout time.Duration
 	// ApprovalTTL is how long a request for approval waits where the goal does not say. Default 1 h.
 	ApprovalTTL time.Duration
+	// GlassLimit is the longest that an override may stand, see [Task.BreakGlass]. Default 1 h.
+	GlassLimit time.Duration
+	// DeskLimit is how many open requests of one agent are shown and may be approved at a time, the oldest first: nobody
+	// decides well about a flood. Those behind them wait for their turn and expire like any other; rejecting is always
+	// possible. Default 20.
+	DeskLimit int
+	// BatchLimit is how many calls one [Engine.ApproveBatch] may consent to. Default 10.
+	BatchLimit int
 	// Poll is how often DoWait and Work look for what other processes did. Default 1 s.
 	Poll time.Duration
 	// Workers bounds the calls that Work runs at a time. Default 4.
@@ -85,9 +103,16 @@ func (c Config) WithDefaults() Config {
 	set(&c.Grace, time.Second)
 	set(&c.StoreTimeout, 10*time.Second)
 	set(&c.ApprovalTTL, time.Hour)
+	set(&c.GlassLimit, time.Hour)
+	set(&c.DeskLimit, 20)
+	set(&c.BatchLimit, 10)
 	set(&c.Poll, time.Second)
 	set(&c.Workers, 4)
 	set(&c.MaxAbandoned, 64)
+	set(&c.MaxAttachment, 10<<20)
+	if c.Attachments == nil {
+		c.Attachments = newInMemory()
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -116,6 +141,7 @@ func (c Config) validate() error {
 	}{
 		{"Lease", c.Lease, 100 * time.Millisecond}, {"Timeout", c.Timeout, time.Microsecond}, {"Grace", c.Grace, time.Microsecond},
 		{"StoreTimeout", c.StoreTimeout, time.Millisecond}, {"ApprovalTTL", c.ApprovalTTL, time.Millisecond}, {"Poll", c.Poll, time.Millisecond},
+		{"GlassLimit", c.GlassLimit, time.Millisecond},
 	} {
 		if d.have < d.min {
 			faults = append(faults, fmt.Errorf("config %s is %v, want at least %v", d.name, d.have, d.min))
@@ -128,6 +154,13 @@ func (c Config) validate() error {
 	}
 	if c.Workers < 1 {
 		faults = append(faults, fmt.Errorf("config Workers is %d, want at least 1", c.Workers))
+	}
+	faults = append(faults, checkChannels(c.Channels)...)
+	if c.MaxAttachment < 1 {
+		faults = append(faults, fmt.Errorf("config MaxAttachment is %d bytes, want at least 1", c.MaxAttachment))
+	}
+	if c.DeskLimit < 1 || c.BatchLimit < 1 {
+		faults = append(faults, fmt.Errorf("config DeskLimit is %d and BatchLimit %d, want at least 1", c.DeskLimit, c.BatchLimit))
 	}
 	if c.MaxAbandoned < 1 {
 		faults = append(faults, fmt.Errorf("config MaxAbandoned is %d, want at least 1", c.MaxAbandoned))

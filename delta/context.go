@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 )
@@ -20,6 +21,7 @@ type Context struct {
 	flight  *flight
 	attempt int
 	goal    string
+	brought *engine.Brought
 	begun   ledger.Event // as it was when the attempt started: the flight's own moves on
 	budget  budget.Snapshot
 
@@ -34,7 +36,7 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	defer t.state.mu.Unlock()
 	c := &Context{Context: ctx, flight: f, attempt: attempt, begun: f.run.Begun}
 	if v, err := t.look(t.snapshot(nil)); err == nil {
-		c.budget, c.goal = v.Account().Snapshot(), v.Task.Goal
+		c.budget, c.goal, c.brought = v.Account().Snapshot(), v.Task.Goal, v.Task.Brought
 	}
 	return c
 }

@@ -1,7 +1,7 @@
 package delta
 
 import (
-	"encoding"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +59,7 @@ type declaration struct {
 	fetches                    bool
 	context                    []string
 	skills, tools              []string
-	vet                        func(*Task, action.Input) *action.Failure // of built-in actions: what else would keep a call from running
+	vet                        func(context.Context, *Task, action.Input) *action.Failure // of built-in actions: what else would keep a call from running
 
 	in, out  *schema.Schema
 	run      func(*Context, action.Input) returned
@@ -162,40 +162,6 @@ func decodeInput[In any](raw action.Input, in *In) error {
 
 // detached keeps the tree that gates and facts are read from out of the reach of user code.
 func detached(in action.Input) action.Input { return action.Input{Document: in.Detached()} }
-
-var (
-	unmarshalsJSON = reflect.TypeFor[json.Unmarshaler]()
-	unmarshalsText = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-// decodesItself reports whether decoding a value of the type may run code that is not encoding/json's or of the types of
-// time and numbers.
-func decodesItself(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	switch t.PkgPath() {
-	case "time", "math/big", "encoding/json":
-		return false
-	}
-	if p := reflect.PointerTo(t); p.Implements(unmarshalsJSON) || p.Implements(unmarshalsText) {
-		return true
-	}
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return decodesItself(t.Elem(), seen)
-	case reflect.Map:
-		return decodesItself(t.Key(), seen) || decodesItself(t.Elem(), seen)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if decodesItself(t.Field(i).Type, seen) {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 func (d *declaration) fault(format string, args ...any) {
 	d.faults = append(slices.Clip(d.faults), fmt.Errorf(format, args...))

@@ -330,6 +330,9 @@ func (t *Task) refused(o *observed, f *action.Failure) action.Outcome {
 
 // noteLoop counts how often the same call was made without anything new coming of it.
 func (t *Task) noteLoop(o *observed) {
+	if o.call.Intent.Within != "" {
+		return // it is not the planner that repeats itself
+	}
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	if t.view == nil {
@@ -356,7 +359,7 @@ func (t *Task) again(ctx context.Context, e ledger.Event) (*observed, error) {
 	case o.call.Intent.Digest != e.Digest:
 		return nil, fmt.Errorf("intent %s: action %q has another schema here than was asked for", e.Intent, e.Action)
 	}
-	o.call.Intent.ID, o.call.Resume = e.Intent, true
+	o.call.Intent.ID, o.call.Intent.Within, o.call.Resume = e.Intent, e.Within, true
 	return o, nil
 }
 

@@ -136,7 +136,7 @@ func (e *Engine) declarable(a *Agent) error {
 			return fmt.Errorf("agent %q: %w", a.name, err)
 		}
 	}
-	return nil
+	return errors.Join(e.skillsOf(a)...)
 }
 
 func (e *Engine) state(a *Agent) *agentState {

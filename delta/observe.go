@@ -52,6 +52,9 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		o.call.Edge = f
 		return o
 	}
+	if o.def.vet != nil {
+		o.call.Barred = o.def.vet(ctx, t, action.Input{Document: doc})
+	}
 	in.Input = doc
 	in.Digest = approval.Digest(in.Agent, in.Task, in.Action, in.Version, o.def.in.Hash(), doc.Text())
 	return o

@@ -68,42 +68,6 @@ func (e *Engine) mine(i Identity) error {
 	return nil
 }
 
-// Approval is a request for approval and how it stands.
-type Approval struct {
-	approval.Request
-	State approval.State
-	Task  string // full id
-}
-
-// Approvals returns the pending requests of the registered agents' running tasks, those that expire first first, at most limit of each
-// agent.
-func (e *Engine) Approvals(ctx context.Context, limit int) ([]Approval, error) {
-	var out []Approval
-	for _, s := range e.known() {
-		asks, err := e.store.Queued(ctx, s.agent.name, engine.QueueAsks, txn.Queued{}, false, limit)
-		if err != nil {
-			return nil, fmt.Errorf("list approvals: %w", err)
-		}
-		for _, q := range asks {
-			a, status, err := e.approval(ctx, q.Member)
-			switch {
-			case errors.Is(err, errReplaced): // since the queue was read
-			case err != nil:
-				return nil, err
-			case a.State == approval.Pending && status == engine.Running:
-				out = append(out, a)
-			}
-		}
-	}
-	return out, nil
-}
-
-// Approval returns a request by its id.
-func (e *Engine) Approval(ctx context.Context, id string) (Approval, error) {
-	a, _, err := e.approval(ctx, id)
-	return a, err
-}
-
 // errReplaced says that the call was asked about anew after the request was over.
 var errReplaced = errors.New("another request has taken its place")
 
@@ -120,7 +84,11 @@ func (e *Engine) approval(ctx context.Context, id string) (Approval, engine.Stat
 	if q.ID != id {
 		return Approval{}, "", fmt.Errorf("approval %s: %w: %s", id, errReplaced, q.ID)
 	}
-	return Approval{Request: q, State: state, Task: t.ID()}, v.Task.Status, nil
+	a := Approval{Request: q, State: state, Task: t.ID()}
+	if votes, err := engine.ReadVotes(v, digest, id); err == nil {
+		a.Votes = votes.Yes
+	}
+	return a, v.Task.Status, nil
 }
 
 // ask finds the task and the digest that an approval is about.
@@ -148,11 +116,28 @@ func (e *Engine) ask(ctx context.Context, id string) (*Task, *engine.View, strin
 	return t, v, digest, err
 }
 
-// Approve consents to exactly the call that the request shows, once, until it expires. The call runs when it is made
-// again, when somebody waits for it, or in Work. It is an error where the task has ended: the call would never run.
+// Approve consents to exactly the call that the request shows, once, until it expires. Where the action asks for several
+// consents (see [Builder.Quorum]) it is one of them, and the request stays pending until the last. The call runs when it is
+// made again, when somebody waits for it, or in Work. It is an error where the task has ended: the call would never run;
+// and, [ErrNotShown], where the request is not among those shown yet.
 func (e *Engine) Approve(ctx context.Context, id string, by Identity, reason string) error {
+	if err := e.mine(by); err != nil {
+		return fmt.Errorf("%s %s: %w", approval.Approve, id, err)
+	}
+	if err := e.shown(ctx, id); err != nil {
+		return fmt.Errorf("%s %s: %w", approval.Approve, id, err)
+	}
 	return e.resolve(ctx, id, approval.Approve, by, reason)
 }
+
+// Withdraw takes back one's own consent while others are still awaited. A consent that was the last one is taken back with
+// Revoke: it ends the request.
+func (e *Engine) Withdraw(ctx context.Context, id string, by Identity, reason string) error {
+	return e.resolve(ctx, id, withdraw, by, reason)
+}
+
+// withdraw is no event of the request: it stays pending.
+const withdraw approval.Event = "withdraw"
 
 // Reject refuses the request. The reason reaches the planner, and the same call is not asked about again in that task.
 func (e *Engine) Reject(ctx context.Context, id string, by Identity, reason string) error {
@@ -172,7 +157,7 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 		return err
 	}
 	defer e.inside.Done()
-	for range rounds {
+	for range rounds + approval.MaxQuorum { // a race may be lost to every other voter
 		t, v, digest, err := e.ask(ctx, id)
 		if err != nil {
 			return err
@@ -185,7 +170,12 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 		if err != nil {
 			return failedStore(err)
 		}
-		x, err := engine.DecideAsk(v, digest, verb, parked, e.whoIs(by, reason))
+		var x *txn.Txn
+		if verb == withdraw {
+			x, err = engine.WithdrawVote(v, digest, e.whoIs(by, reason))
+		} else {
+			x, err = engine.DecideAsk(v, digest, verb, parked, e.whoIs(by, reason))
+		}
 		if err != nil {
 			return err
 		}
@@ -199,7 +189,7 @@ func (e *Engine) resolve(ctx context.Context, id string, verb approval.Event, by
 			return nil
 		}
 	}
-	return action.Fail(action.Stale, "approval %s changed %d times while this was decided; try again", id, rounds)
+	return action.Fail(action.Stale, "approval %s changed %d times while this was decided; try again", id, rounds+approval.MaxQuorum)
 }
 
 // parked returns the event under which an intent waits for a person, nil where it does not wait.
@@ -265,7 +255,7 @@ func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
 	e := t.engine
 	for {
 		decided, leave := e.await(id)
-		a, err := e.Approval(ctx, id)
+		a, _, err := e.approval(ctx, id)
 		if e.winding(ctx) {
 			leave()
 			return a, false

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/skills"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
 )
 
@@ -44,6 +45,15 @@ type Request struct {
 	Last    []Result // what became of the last proposal's calls, in their order
 	History []Result // all of the run so far, Last included, at most the latest HistoryKept
 	Step    int      // 1 for the first
+
+	// What the task brings along. Contents are read with the methods of the request, by name or id.
+	Phase       string
+	Storylines  []string
+	Attachments []action.AttachmentInfo
+	Skills      []skills.Info // of the agent, the task and the actions in the offer
+	Channels    []string      // where messages may go, see [Communicate]
+
+	given *given
 }
 
 // HistoryKept is how many results a request repeats.
@@ -60,6 +70,9 @@ type Proposal struct {
 	Calls []Call // made in parallel; at most MaxParallel are
 	Done  bool   // nothing more is to be done; Calls are still made
 	Why   string // said with Done: why
+	// Verdict, said with Done, is the planner's word on the goal: it ends the task, see [Task.Conclude]. Without one the
+	// run ends and the task goes on.
+	Verdict action.Verdict
 	// Used is what planning cost; it is spent whatever becomes of the proposal.
 	Used action.Cost
 	// Estimated says that Used is the planner's estimate, because nobody told it what was used; the ledger marks it.
@@ -110,8 +123,9 @@ type Report struct {
 	Ended   Ended
 	Why     string
 	Steps   int
-	Results []Result // with every detail, for operators; planners are told less
-	Err     error    // why it ended, where something went wrong
+	Results []Result       // with every detail, for operators; planners are told less
+	Err     error          // why it ended, where something went wrong
+	Verdict action.Verdict // the planner's word on the goal, "" for none
 }
 
 // Run lets a planner work on a task until it is done or a bound is reached. The result is Err only where the run could not
@@ -191,7 +205,7 @@ func (r *run) step(ctx context.Context) bool {
 	}
 	switch {
 	case prop.Done:
-		return r.end(RunDone, prop.Why, nil)
+		return r.concluded(ctx, &prop)
 	case r.invalid >= r.b.Invalid:
 		return r.end(RunInvalid, fmt.Sprintf("%d proposals in a row broke rules", r.invalid), nil)
 	case r.idle >= r.b.Invalid:
@@ -213,12 +227,14 @@ func (r *run) request(ctx context.Context) (Request, error) {
 	}
 	history := r.told
 	r.t.state.mu.Lock()
-	goal := r.t.view.Task.Goal
+	goal, brought := r.t.view.Task.Goal, r.t.view.Task.Brought
 	r.t.state.mu.Unlock()
-	return Request{
+	req := Request{
 		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
 		History: slices.Clone(history[max(0, len(history)-HistoryKept):]), Step: r.report.Steps + 1,
-	}, nil
+	}
+	req.bring(r.t, brought)
+	return req, nil
 }
 
 // cannotPlan ends a run that gets no proposal.

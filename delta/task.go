@@ -83,8 +83,15 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 		}
 		s.Deadline = snap.Now + until
 	}
+	undo, err := e.keepAttachments(ctx, s, g.Attachments)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
 	x := engine.Start(s, e.clock(), until)
 	reply, err := e.apply(ctx, x)
+	if err != nil || !reply.OK {
+		undo()
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("start: %w", failedStore(err))
@@ -133,6 +140,7 @@ func (e *Engine) forget(t *Task) {
 	if e.tasks[t.ID()].Value() == t {
 		delete(e.tasks, t.ID())
 	}
+	e.releaseAttachments(t.agent.name, t.local)
 }
 
 // forgetEnded forgets a task that was seen to have ended, perhaps on another worker.

@@ -3,8 +3,10 @@ package delta
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"math"
 	"reflect"
 	"slices"
@@ -153,4 +155,38 @@ func isZero(v reflect.Value) bool {
 		return v.Interface().(time.Time).IsZero()
 	}
 	return v.IsZero()
+}
+
+var (
+	unmarshalsJSON = reflect.TypeFor[json.Unmarshaler]()
+	unmarshalsText = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// decodesItself reports whether decoding a value of the type may run code that is not encoding/json's or of the types of
+// time and numbers.
+func decodesItself(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	switch t.PkgPath() {
+	case "time", "math/big", "encoding/json":
+		return false
+	}
+	if p := reflect.PointerTo(t); p.Implements(unmarshalsJSON) || p.Implements(unmarshalsText) {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return decodesItself(t.Elem(), seen)
+	case reflect.Map:
+		return decodesItself(t.Key(), seen) || decodesItself(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if decodesItself(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
 }

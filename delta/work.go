@@ -72,6 +72,7 @@ func (w *shift) sweep(ctx context.Context) {
 			{txn.Leases, e.takeOver},
 			{engine.QueueReady, e.runReady},
 			{engine.QueueAsks, e.expireAsk},
+			{engine.QueueGlass, e.endGlass},
 			{engine.QueueTasks, e.endTask},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
@@ -235,7 +236,7 @@ func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, view *e
 
 // expireAsk writes down that a request waited too long, and ends the call that waited.
 func (e *Engine) expireAsk(ctx context.Context, s *agentState, id string) error {
-	a, err := e.Approval(ctx, id)
+	a, _, err := e.approval(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func (r *round) event(t ledger.Type) ledger.Event {
 	e := r.view.event(t, r.call.At)
 	e.Task, e.Agent = in.Task, r.agent.Name
 	e.Intent, e.Call, e.Action, e.Version, e.Digest = r.intent(), in.CallID, in.Action, in.Version, in.Digest
-	e.Provenance = in.Provenance
+	e.Within, e.Provenance = in.Within, in.Provenance
 	return e
 }
 

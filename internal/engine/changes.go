@@ -133,7 +133,7 @@ func (c *changes) task(e *ledger.Event) {
 }
 
 func (c *changes) refused(e *ledger.Event) {
-	if e.Code.Info().Violation {
+	if e.Within == "" && e.Code.Info().Violation { // what a function does is not the planner's doing
 		c.add(txn.Clause{Op: txn.Count, Scope: txn.Agent, Key: countBreach, N: 1, Min: txn.NoMin, Max: txn.NoMax})
 	}
 	if e.Returned { // it ends a parked intent

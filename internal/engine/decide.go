@@ -21,6 +21,7 @@ import (
 // evaluated once: Edge and Rule.
 type Call struct {
 	Intent action.Intent
+	Barred *action.Failure // what else the call needs and does not have, as the shell found it
 	Edge   *action.Failure // verdict of the strict edge and the schema
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
@@ -238,6 +239,9 @@ func (r *round) actionExists() *action.Failure {
 			return action.Fail(action.ActionUnknown, "there is no action of that name; choose one of those offered")
 		}
 		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.call.Intent.Action)
+	}
+	if f := r.call.Barred; f != nil {
+		return f
 	}
 	for _, need := range r.act.Context {
 		if !slices.Contains(r.view.Task.Context, need) {

@@ -96,6 +96,17 @@ func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, e
 	if err != nil {
 		return nil, err
 	}
+	e := foldedEvent(rules, agent, snap, after, steps, at)
+	t := &txn.Txn{Agent: agent.Name, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellTrust, N: snap.Agent.Cells[cellTrust].Ver})
+	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
+	t.Add(beliefCells(rules, agent, snap, after, e.Outcomes)...)
+	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
+	return t, nil
+}
+
+// foldedEvent says which outcomes were folded, and which of them changed a belief enough to be shown.
+func foldedEvent(rules *Rules, agent *Agent, snap *txn.Snapshot, after risk.Belief, steps []step, at int64) ledger.Event {
 	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, FromSeq: snap.Pending[0].Seq, ToSeq: lastSeq(snap.Pending)}
 	for _, s := range steps {
 		e.Outcomes = append(e.Outcomes, s.observed)
@@ -103,12 +114,7 @@ func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, e
 			e.Changes = append(e.Changes, changeOf(rules, after, declarationOf(rules, agent, s.observed), s.innovation))
 		}
 	}
-	t := &txn.Txn{Agent: agent.Name, Phase: txn.Plain}
-	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellTrust, N: snap.Agent.Cells[cellTrust].Ver})
-	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
-	t.Add(beliefCells(rules, agent, snap, after, e.Outcomes)...)
-	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
-	return t, nil
+	return e
 }
 
 func changeOf(rules *Rules, b risk.Belief, d risk.Declaration, in risk.Innovation) ledger.Change {

@@ -67,11 +67,12 @@ func BreakGlass(v *View, g Glass, ttl int64, who Who) (*txn.Txn, error) {
 	}
 	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	v.PinTask(t)
-	if old, has := v.Snap.Task.Tokens[tokenGlass]; has && strings.HasPrefix(old.State, glassOpen) { // it expired, and nobody wrote that down
+	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenGlass}) // absent or expired
+	if old, has := v.Snap.Task.Tokens[tokenGlass]; has {              // nobody wrote down that it expired
+		t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenGlass, From: old.State, N: -1})
 		e := v.glassEnded(old, "it expired", Who{At: who.At})
+		e.ApprovalFrom = "" // the new one takes its place
 		write(t, &e, nil)
-	} else {
-		t.Add(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenGlass})
 	}
 	g.By, g.Reason, g.Until = who.Identity, who.Reason, v.Snap.Now+ttl
 	e := v.event(ledger.GlassBroken, who.At)
@@ -107,8 +108,10 @@ func (v *View) glassEnded(t txn.Token, reason string, who Who) ledger.Event {
 // glass opens or closes the override that an event is about.
 func (c *changes) glass(e *ledger.Event) {
 	if e.Type == ledger.GlassClosed {
-		c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenGlass, From: e.ApprovalFrom, N: -1},
-			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueGlass, Val: e.Task + "\n" + e.Text})
+		if e.ApprovalFrom != "" {
+			c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenGlass, From: e.ApprovalFrom, N: -1})
+		}
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueGlass, Val: e.Task + "\n" + e.Text})
 		return
 	}
 	c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenGlass, To: glassOpen + e.Text, Val: string(e.State), N: e.Expires},

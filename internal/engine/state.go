@@ -168,7 +168,7 @@ func storedBeliefs(rules *Rules, sp *txn.Space) (risk.Belief, error) {
 	}
 	blocks := map[string][]byte{}
 	for k, c := range sp.Cells {
-		if name, ok := strings.CutPrefix(k, cellBelief); ok {
+		if name, ok := strings.CutPrefix(k, cellBelief); ok && c.Val != "" { // "" was reset
 			blocks[name] = []byte(c.Val)
 		}
 	}

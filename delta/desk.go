@@ -1,0 +1,208 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// ErrNotShown says that a request waits behind older ones of its agent, of which as many are open as are shown at a time
+// (Config.DeskLimit).
+var ErrNotShown = errors.New("the request waits behind older ones of its agent; decide those first")
+
+// deskPage is how many requests are read at a time.
+const deskPage = 64
+
+// Approvals returns the pending requests of the registered agents' running tasks that are shown now, those that were made
+// first first: of each agent at most limit, and never more than Config.DeskLimit.
+func (e *Engine) Approvals(ctx context.Context, limit int) ([]Approval, error) {
+	var out []Approval
+	for _, s := range e.known() {
+		err := e.desk(ctx, s.agent.name, min(limit, e.cfg.DeskLimit), func(a Approval) {
+			e.dress(ctx, &a)
+			out = append(out, a)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list approvals: %w", err)
+		}
+	}
+	slices.SortFunc(out, func(a, b Approval) int {
+		if a.Asked != b.Asked {
+			return int(max(-1, min(1, a.Asked-b.Asked)))
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return out, nil
+}
+
+// Approval returns a request by its id, shown or not.
+func (e *Engine) Approval(ctx context.Context, id string) (Approval, error) {
+	a, _, err := e.approval(ctx, id)
+	if err != nil {
+		return Approval{}, err
+	}
+	e.dress(ctx, &a)
+	return a, nil
+}
+
+// desk passes the first requests of an agent on which somebody can decide.
+func (e *Engine) desk(ctx context.Context, agent string, limit int, pass func(Approval)) error {
+	for after := (txn.Queued{}); limit > 0; {
+		page, err := e.store.Queued(ctx, agent, engine.QueueDesk, after, false, deskPage)
+		if err != nil {
+			return err
+		}
+		for _, q := range page {
+			a, open, err := e.openRequest(ctx, q.Member)
+			if err != nil {
+				return err
+			}
+			if !open {
+				continue
+			}
+			pass(a)
+			if limit--; limit == 0 {
+				return nil
+			}
+		}
+		if len(page) < deskPage {
+			return nil
+		}
+		after = page[len(page)-1]
+	}
+	return nil
+}
+
+// openRequest reads a member of the desk; one that was decided since the queue was read, that expired, or whose task has
+// ended is not open.
+func (e *Engine) openRequest(ctx context.Context, id string) (Approval, bool, error) {
+	a, status, err := e.approval(ctx, id)
+	if errors.Is(err, errReplaced) {
+		return a, false, nil
+	}
+	return a, err == nil && a.State == approval.Pending && status == engine.Running, err
+}
+
+// shown reports a request that waits behind as many open ones as are shown at a time.
+func (e *Engine) shown(ctx context.Context, id string) error {
+	if err := alive(ctx); err != nil {
+		return err
+	}
+	agent, _, _ := strings.Cut(id, idSeparator)
+	open, full := 0, false
+	for after := (txn.Queued{}); ; {
+		page, err := e.store.Queued(ctx, agent, engine.QueueDesk, after, false, max(deskPage, e.cfg.DeskLimit))
+		if err != nil {
+			return failedStore(err)
+		}
+		at := slices.IndexFunc(page, func(q txn.Queued) bool { return q.Member == id })
+		switch {
+		case at >= 0 && full:
+			return ErrNotShown
+		case at >= 0 && open+at < e.cfg.DeskLimit:
+			return nil
+		}
+		for i := 0; i < len(page) && !full && i != at; i++ {
+			if _, is, err := e.openRequest(ctx, page[i].Member); err != nil {
+				return err
+			} else if is {
+				open++
+			}
+			full = open >= e.cfg.DeskLimit
+		}
+		switch {
+		case at >= 0 && full:
+			return ErrNotShown
+		case at >= 0, len(page) == 0:
+			return nil // or it is no longer pending: the decision says how it stands
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// Decided is what became of one request of a batch.
+type Decided struct {
+	ID  string
+	Err error // nil: consented to
+}
+
+// ApproveBatch consents to several calls that one look can judge: of the same agent, action, version and schema, the same
+// in every field but those that may differ (dotted paths; one covers what is below it, a star any element). All are checked
+// before any is consented to: pending, shown, open to this identity, alike, and at most Config.BatchLimit of them. Each is
+// then approved for itself, with its own exact input, event and single use, so that one that expires meanwhile fails alone.
+// The error says that nothing was consented to.
+func (e *Engine) ApproveBatch(ctx context.Context, ids []string, by Identity, differ []string, reason string) ([]Decided, error) {
+	if err := e.batch(ctx, ids, by, differ); err != nil {
+		return nil, fmt.Errorf("approve a batch: %w", err)
+	}
+	out := make([]Decided, len(ids))
+	for i, id := range ids {
+		out[i] = Decided{id, e.resolve(ctx, id, approval.Approve, by, reason)}
+	}
+	return out, nil
+}
+
+func (e *Engine) batch(ctx context.Context, ids []string, by Identity, differ []string) error {
+	if err := e.mine(by); err != nil {
+		return err
+	}
+	if err := alive(ctx); err != nil {
+		return err
+	}
+	switch {
+	case len(ids) == 0:
+		return errors.New("it is empty")
+	case len(ids) > e.cfg.BatchLimit:
+		return fmt.Errorf("%d calls, at most %d are judged at a time (Config.BatchLimit)", len(ids), e.cfg.BatchLimit)
+	case slices.Contains(differ, ""):
+		return errors.New(`"" is no field: name those that may differ`)
+	}
+	var first Approval
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			return fmt.Errorf("approval %s is in it twice", id)
+		}
+		a, err := e.votable(ctx, id, by)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			first = a
+		}
+		if err := alike(first, a, differ); err != nil {
+			return fmt.Errorf("approvals %s and %s: %w", first.ID, id, err)
+		}
+	}
+	return nil
+}
+
+// votable returns a request that the identity may consent to now.
+func (e *Engine) votable(ctx context.Context, id string, by Identity) (Approval, error) {
+	if err := e.shown(ctx, id); err != nil {
+		return Approval{}, fmt.Errorf("approval %s: %w", id, err)
+	}
+	_, v, digest, err := e.ask(ctx, id)
+	if err != nil {
+		return Approval{}, err
+	}
+	// Deciding is a function: what it would write is not needed here.
+	if _, err := engine.DecideAsk(v, digest, approval.Approve, nil, e.whoIs(by, "")); err != nil {
+		return Approval{}, err
+	}
+	a, _, err := e.approval(ctx, id)
+	return a, err
+}
+
+// alike reports why one look does not judge both.
+func alike(a, b Approval, differ []string) error {
+	if a.Agent != b.Agent || a.Action != b.Action || a.Version != b.Version || a.Schema != b.Schema {
+		return fmt.Errorf("%s v%s of %s and %s v%s of %s are not the same action", a.Action, a.Version, a.Agent, b.Action, b.Version, b.Agent)
+	}
+	return approval.DifferOnly(a.Input, b.Input, differ)
+}
