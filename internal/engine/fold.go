@@ -102,6 +102,7 @@ func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, e
 	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
 	t.Add(beliefCells(rules, agent, snap, after, e.Outcomes)...)
 	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
+	t.Add(shown(rules, agent, snap, after, steps, at)...)
 	return t, nil
 }
 

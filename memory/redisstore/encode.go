@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,9 @@ var (
 
 // viewTrust is the view that also shows how many outcomes are not folded yet.
 const viewTrust = "trust"
+
+// reserved are names of keys of an agent that no view may have.
+var reserved = []string{"agent", "pending", "notes", "queue", "task", "records", "ledger", "links", "oddlinks"}
 
 // linkSize is the length of a chain link that is stored in place.
 const linkSize = 64
@@ -216,8 +220,12 @@ func longState(s string) string {
 // maxState is the longest state that longState can say.
 const maxState = 9999
 
-func checkStates(t *txn.Txn) error {
+// checkForm reports what cannot be stored: a state that is too long, a view whose key is that of something else.
+func checkForm(t *txn.Txn) error {
 	for i := range t.Clauses {
+		if c := &t.Clauses[i]; c.Op == txn.Show && slices.Contains(reserved, c.Key) {
+			return fmt.Errorf("clause %d: a view named %s would stand in the place of the store's own", i, c.Key)
+		}
 		if c := &t.Clauses[i]; len(c.From) > maxState || len(c.To) > maxState {
 			return fmt.Errorf("clause %d (%c %s): a state of more than %d bytes", i, c.Op, c.Key, maxState)
 		}

@@ -83,7 +83,7 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	if err := t.Check(); err != nil {
 		return txn.Reply{}, fmt.Errorf("apply: %w", err)
 	}
-	if err := checkStates(t); err != nil {
+	if err := checkForm(t); err != nil {
 		return txn.Reply{}, fmt.Errorf("apply: %w", err)
 	}
 	if err := s.begin(ctx); err != nil {
