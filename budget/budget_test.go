@@ -335,3 +335,18 @@ func ExampleReserve() {
 	// 250 true
 	// the call may need 400 tokens, 300 tokens left
 }
+
+// Note is Push in place: the same counts, whatever is pushed.
+func TestNoteCountsAsPushDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var pushed, noted budget.Loop
+		for range rapid.IntRange(1, 120).Draw(t, "calls") {
+			digest := rapid.StringMatching("[a-z]").Draw(t, "digest") + rapid.StringMatching("[a-c]").Draw(t, "more")
+			facts := rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}).Draw(t, "facts")
+			var want int
+			pushed, want = pushed.Push(digest, facts)
+			require.Equal(t, want, noted.Note(digest, facts))
+			require.Equal(t, pushed, noted)
+		}
+	})
+}

@@ -111,6 +111,28 @@ type Seen struct {
 	Count  int    `json:"count"`
 }
 
+// Note is Push that changes the loop itself.
+func (l *Loop) Note(digest string, facts int) int {
+	if facts != l.Facts {
+		clear(l.Seen)
+		l.Facts, l.Seen = facts, l.Seen[:0]
+	}
+	i := slices.IndexFunc(l.Seen, func(s Seen) bool { return s.Digest == digest })
+	last := Seen{digest, 1}
+	switch {
+	case i >= 0:
+		last.Count += l.Seen[i].Count
+	case len(l.Seen) < loopMemory:
+		l.Seen = append(l.Seen, Seen{})
+		i = len(l.Seen) - 1
+	default:
+		i = 0
+	}
+	copy(l.Seen[i:], l.Seen[i+1:])
+	l.Seen[len(l.Seen)-1] = last
+	return last.Count
+}
+
 // Push records a call by its digest, made when that many facts held, and returns how often it was made without the facts
 // having changed: LoopAt or more is a loop.
 func (l Loop) Push(digest string, facts int) (Loop, int) {

@@ -117,7 +117,7 @@ func (c Config) WithDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.ID == nil {
-		c.ID = newID
+		c.ID = new(idSource).next
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -212,7 +212,7 @@ func decodeOutput[Out any](raw json.RawMessage, out *Out) error {
 func (t *Task) askID() string { return t.ID() + idSeparator + t.engine.cfg.ID() }
 
 // newOwner names one try at a call: two tries of one engine must not take each other's lease for their own.
-func (e *Engine) newOwner() string { return fmt.Sprintf("%s.%d", e.owner, e.seq.Add(1)) }
+func (e *Engine) newOwner() string { return e.owners.next() }
 
 // do decides, and runs what was permitted.
 func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
@@ -258,7 +258,11 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 			}
 			continue
 		}
-		t.advance(d.Txn, reply, own)
+		if o.call.Intent.CallID == "" { // no record will be looked for
+			t.advance(d.Txn, reply, nil)
+		} else {
+			t.advance(d.Txn, reply, own)
+		}
 		if d.Refusal != nil {
 			return t.answer(ctx, o, &d)
 		}
@@ -266,7 +270,7 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		if !again {
 			return out
 		}
-		own.leases[d.Begun.Intent] = txn.Lease{Phase: txn.Settle} // it was given back, which ended it
+		own.ended(d.Begun.Intent) // it was given back, which ended it
 		o.call.Intent.ID, o.call.Owner = t.engine.cfg.ID(), t.engine.newOwner()
 		o.call.Again, o.call.Resume = true, false
 		round++
@@ -342,8 +346,10 @@ func (t *Task) noteLoop(o *observed) {
 	if key == "" {
 		key = o.call.Intent.Action
 	}
-	facts := (&engine.View{Snap: t.snapshot(nil)}).Facts()
-	t.loop, t.repeats = t.loop.Push(key, facts)
+	if t.facted < 0 {
+		t.facted = (&engine.View{Snap: t.snapshot(nil)}).Facts()
+	}
+	t.repeats = t.loop.Note(key, t.facted)
 }
 
 // again builds the call of a recorded intent, from the event under which it was parked.

@@ -2,10 +2,8 @@ package delta
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +23,7 @@ type Engine struct {
 	cfg       Config
 	rules     engine.Rules
 	store     memory.Store
+	instant   *memory.InProcess // the store, where it never waits: no access needs a deadline
 	ownsStore bool
 	owner     string // of leases: this engine
 	hooks     *hooks.Runner
@@ -45,7 +44,7 @@ type Engine struct {
 	inside   insiders      // calls and loops under way
 	stop     context.Context
 	halt     context.CancelCauseFunc
-	seq      atomic.Int64
+	owners   ownerSource
 	debts    debts
 
 	functions, inputs, policies, planners, identities crowd // user code by kind
@@ -58,8 +57,10 @@ type agentState struct {
 	space   txn.Space
 	pending []txn.Pending
 	gap     bool
-	now     int64     // store time, µs, as of
-	at      time.Time // this worker time
+	folded  *engine.Folded // what this engine folded last
+	cold    txn.Space      // of records that nobody keeps, used again
+	now     int64          // store time, µs, as of
+	at      time.Time      // this worker time
 }
 
 // New returns an engine. Close it: it owns a goroutine, and calls under way end in an orderly manner.
@@ -73,7 +74,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("config Risk: %w", err)
 	}
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe},
+		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
 		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}),
@@ -86,18 +87,17 @@ func New(cfg Config) (*Engine, error) {
 	if e.store == nil {
 		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
 	}
+	e.instant, _ = e.store.(*memory.InProcess)
 	e.store = bounded{e.store, cfg.StoreTimeout}
 	e.stop, e.halt = context.WithCancelCause(context.Background())
 	if cfg.Policy != nil {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
 	}
 	e.watch = startWatch(e)
+	e.owners.engine = e.owner
 	e.keeper = startKeeper(e)
 	return e, nil
 }
-
-// newID returns 80 random bits in base 32.
-func newID() string { return strings.ToLower(rand.Text()[:16]) }
 
 // ErrClosed is returned by an engine that is closed or closing.
 var ErrClosed = errors.New("engine is closed")

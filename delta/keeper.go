@@ -193,7 +193,10 @@ func (k *keeper) fold(name string) error {
 		if err != nil {
 			return err
 		}
-		x, err := engine.Fold(&k.e.rules, s.agent.compiled, snap, k.e.clock())
+		s.mu.Lock()
+		last := s.folded
+		s.mu.Unlock()
+		x, now, err := engine.FoldOn(last, &k.e.rules, s.agent.compiled, snap, k.e.clock())
 		if err != nil || x == nil {
 			return err
 		}
@@ -202,6 +205,9 @@ func (k *keeper) fold(name string) error {
 			return err
 		}
 		if reply.OK {
+			s.mu.Lock()
+			s.folded = now
+			s.mu.Unlock()
 			s.advance(x, reply)
 			return nil
 		}

@@ -18,16 +18,23 @@ type sight struct {
 	leases map[string]txn.Lease
 }
 
-func newSight() *sight { return &sight{txn.NewSpace(), map[string]txn.Lease{}} }
+func newSight() *sight { return new(sight) }
+
+// ended notes that an intent of the call's own has ended.
+func (own *sight) ended(intent string) {
+	if own.leases == nil {
+		own.leases = map[string]txn.Lease{}
+	}
+	own.leases[intent] = txn.Lease{Phase: txn.Settle}
+}
 
 // snapshot puts together what is known; the caller holds the agent's lock. Maps are shared, not copied.
 func (t *Task) snapshot(own *sight) *txn.Snapshot {
 	a := t.state
 	s := &txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending, Gap: a.gap || t.gap}
-	if own == nil {
-		own = newSight()
+	if own != nil {
+		s.Record, s.Leases = own.record, own.leases
 	}
-	s.Record, s.Leases = own.record, own.leases
 	return s
 }
 
@@ -84,7 +91,7 @@ func (t *Task) reload(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	t.keep(loaded)
-	t.set = nil
+	t.set, t.facted = nil, -1
 	return true, nil
 }
 
@@ -110,8 +117,14 @@ func (t *Task) catchUp(ctx context.Context) error {
 }
 
 // look decodes the snapshot; the caller holds the agent's lock.
-func (t *Task) look(s *txn.Snapshot) (*engine.View, error) {
-	v, err := engine.Look(&t.engine.rules, t.agent.compiled, s, t.view)
+func (t *Task) look(s *txn.Snapshot) (*engine.View, error) { return t.decode(s, engine.Look) }
+
+// glance is look for a decision, which may leave out successes that wait to be folded.
+func (t *Task) glance(s *txn.Snapshot) (*engine.View, error) { return t.decode(s, engine.Glance) }
+
+func (t *Task) decode(s *txn.Snapshot, how func(*engine.Rules, *engine.Agent, *txn.Snapshot, *engine.View) (*engine.View, error)) (*engine.View, error) {
+	t.view.Remember(t.state.folded)
+	v, err := how(&t.engine.rules, t.agent.compiled, s, t.view)
 	if err == nil {
 		t.view = v
 	}
@@ -137,6 +150,9 @@ func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
 
 // decide evaluates the gates on what is known now.
 func (t *Task) decide(ctx context.Context, c *engine.Call, own *sight) (d engine.Decision, view *engine.View, err error) {
+	if t.engine.cfg.Policy == nil {
+		return t.decideHere(c, own)
+	}
 	err = t.judged(ctx, own, func(rules *engine.Rules, v *engine.View) error {
 		c.Now, view = v.Snap.Now, v
 		d = engine.Decide(rules, t.agent.compiled, v, c)
@@ -145,13 +161,43 @@ func (t *Task) decide(ctx context.Context, c *engine.Call, own *sight) (d engine
 	return d, view, err
 }
 
+// decideHere is decide where grants alone are asked, under the agent's lock.
+func (t *Task) decideHere(c *engine.Call, own *sight) (d engine.Decision, view *engine.View, err error) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	s := t.snapshot(own)
+	if a := t.agent.compiled.Actions[c.Intent.Action]; a != nil && a.UntilTrust > 0 { // each success counts
+		view, err = t.look(s)
+	} else {
+		view, err = t.glance(s)
+	}
+	if err != nil {
+		return d, nil, err
+	}
+	c.Now = s.Now
+	return engine.Decide(&t.engine.rules, t.agent.compiled, view, c), view, nil
+}
+
 // advance moves the snapshot on by an accepted transaction.
 func (t *Task) advance(x *txn.Txn, r txn.Reply, own *sight) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	s := t.snapshot(own)
+	if own == nil { // cold cells are kept by nobody
+		s.Record = t.state.cold
+	}
+	before := engine.CountFacts(&t.space, x.Clauses)
 	s.Advance(x, r)
 	t.keep(s)
+	if t.facted >= 0 {
+		t.facted += engine.CountFacts(&t.space, x.Clauses) - before
+	}
+	if own == nil {
+		clear(s.Record.Cells)
+		t.state.cold = s.Record
+	} else {
+		own.record, own.leases = s.Record, s.Leases
+	}
 	if t.set != nil {
 		engine.NoteFacts(t.set, s, x.Clauses)
 	}
@@ -164,6 +210,10 @@ func (t *Task) merge(x *txn.Txn, r txn.Reply, own *sight) {
 	s := t.snapshot(own)
 	s.Merge(r.Fresh, x.Clauses)
 	t.keep(s)
+	t.facted = -1
+	if own != nil {
+		own.record, own.leases = s.Record, s.Leases
+	}
 	if t.set != nil {
 		engine.NoteFacts(t.set, s, x.Clauses)
 	}
@@ -181,6 +231,9 @@ func (t *Task) readRecord(ctx context.Context, intent string, own *sight) error 
 	}
 	t.merge(x, r, own)
 	if _, known := own.leases[intent]; !known {
+		if own.leases == nil {
+			own.leases = map[string]txn.Lease{}
+		}
 		own.leases[intent] = txn.Lease{} // no lease: it never was
 	}
 	return nil
@@ -284,14 +337,23 @@ func (e *Engine) apply(ctx context.Context, x *txn.Txn) (r txn.Reply, err error)
 		answered := e.watch.send(x)
 		defer func() { answered(r, err) }()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
-	defer cancel()
-	r, err = e.store.Apply(ctx, x)
-	if err != nil && ctx.Err() == nil {
-		r, err = e.applyAgain(ctx, x)
+	if e.instant != nil { // it waits for nothing
+		r, err = e.instant.Apply(context.Background(), x)
+	} else {
+		r, err = e.applyBounded(ctx, x)
 	}
 	if err != nil || r.OK { // with an error it may have been written all the same
 		e.noteBooks(x)
+	}
+	return r, err
+}
+
+func (e *Engine) applyBounded(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
+	defer cancel()
+	r, err := e.store.Apply(ctx, x)
+	if err != nil && ctx.Err() == nil {
+		r, err = e.applyAgain(ctx, x)
 	}
 	return r, err
 }

@@ -30,6 +30,7 @@ type Task struct {
 	set     *statespace.Set
 	loop    budget.Loop
 	repeats int
+	facted  int            // distinct facts satisfied; -1 is not known
 	offers  []action.Offer // the latest, for what changed since
 }
 
@@ -110,7 +111,7 @@ func (e *Engine) adopt(a *agentState, local string) *Task {
 		return t
 	}
 	e.dropUnheld()
-	t := &Task{engine: e, agent: a.agent, state: a, local: local, aloft: e.aloftOf(id), space: txn.NewSpace()}
+	t := &Task{engine: e, agent: a.agent, state: a, local: local, aloft: e.aloftOf(id), space: txn.NewSpace(), facted: -1}
 	e.tasks[id] = weak.Make(t)
 	return t
 }
@@ -171,7 +172,7 @@ func (e *Engine) Open(ctx context.Context, id string) (*Task, error) {
 		if qualified && s.agent.name != agent {
 			continue
 		}
-		t := &Task{engine: e, agent: s.agent, state: s, local: local, space: txn.NewSpace()}
+		t := &Task{engine: e, agent: s.agent, state: s, local: local, space: txn.NewSpace(), facted: -1}
 		if v, err := t.peek(ctx); err != nil {
 			return nil, fmt.Errorf("open task %q: %w", id, err)
 		} else if v.Task.Status == engine.Running {

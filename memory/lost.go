@@ -2,6 +2,15 @@ package memory
 
 import "fmt"
 
+// Shower is implemented by stores that people look into with the store's own tools, and that keep what Show clauses say.
+type Shower interface{ Shows() bool }
+
+// Shows reports whether the store keeps what Show clauses say.
+func Shows(s Store) bool {
+	v, ok := s.(Shower)
+	return ok && v.Shows()
+}
+
 // LostError says that a store has lost writes which it had acknowledged: it knows an older revision of a task, or of the
 // agent itself where Task is "", than this process was told of. It is returned once for each loss.
 type LostError struct {

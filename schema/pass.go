@@ -113,10 +113,8 @@ func (g *program) run(dst, src []byte, steps int) (out []byte, ok bool) {
 			out, ok = dst, false // p is not used again
 		}
 	}()
-	p.space()
-	ok = p.value(g.root)
-	if ok {
-		p.space()
+	if ok = p.value(g.root); ok {
+		p.next()
 		ok = p.at == len(src) && p.work >= 0
 	}
 	out = p.out

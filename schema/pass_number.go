@@ -10,14 +10,44 @@ import (
 
 // numberValue reads a number, writes it in canonical form and checks it.
 func (p *pass) numberValue(pl *place) bool {
+	start, at := p.at, p.at
+	negative := at < len(p.src) && p.src[at] == '-'
+	if negative {
+		at++
+	}
+	first, v := at, int64(0)
+	for at < len(p.src) && at-first < 18 && '0' <= p.src[at] && p.src[at] <= '9' {
+		v = v*10 + int64(p.src[at]-'0')
+		at++
+	}
+	if at == first || p.src[first] == '0' || at < len(p.src) && numeric(p.src[at]) {
+		return p.numberFar(pl)
+	}
+	p.out = append(p.out, p.src[start:at]...)
+	p.at = at
+	if negative {
+		v = -v
+	}
+	r := pl.number
+	if r == nil {
+		return true
+	}
+	if r.bits == 0 && r.multipleOf == nil {
+		return v >= r.low && v <= r.high && !r.noInteger
+	}
+	return p.numberHolds(r, p.src[start:at], true)
+}
+
+// numberFar is numberValue for all but short whole numbers.
+func (p *pass) numberFar(pl *place) bool {
 	start, end := p.at, p.at
 	for end < len(p.src) && numeric(p.src[end]) {
 		if end++; end-start > MaxNumber {
 			return false
 		}
 	}
-	token, from := p.src[start:end], len(p.out)
-	whole, ok := p.canonicalNumber(token)
+	from := len(p.out)
+	whole, ok := p.canonicalNumber(p.src[start:end])
 	if !ok {
 		return false
 	}

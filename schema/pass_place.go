@@ -38,8 +38,9 @@ type place struct {
 	number *numberRule
 	after  *node // node, where something is said of the value as a whole
 
-	names       *node // propertyNames
-	entries     []entry
+	names       *node   // propertyNames
+	entries     []entry // by rank, the canonical order
+	first       *entry  // the name that will come first
 	index       nameIndex
 	folded      map[string]bool // folded names
 	other       child           // of members whose name is not declared
@@ -47,6 +48,7 @@ type place struct {
 	byPattern   []child  // instead of other, by the set of patterns that match
 	required    uint64   // by rank
 	requiredToo []string // those whose rank is too high
+	together    bool     // something else is said of the members together
 
 	tuple []child
 	rest  child
@@ -55,8 +57,10 @@ type place struct {
 // entry is a declared name.
 type entry struct {
 	name  string
+	text  string // the canonical name with its quotes and colon
 	rank  int
 	child child
+	next  *entry // the name that will come next where members come as declared
 }
 
 // child is a place, and schemas that apply to its value besides.
@@ -68,11 +72,11 @@ type child struct {
 // never is the place of the schema false.
 var never = &place{}
 
-func (pl *place) element(i int) child {
+func (pl *place) element(i int) *child {
 	if i < len(pl.tuple) {
-		return pl.tuple[i]
+		return &pl.tuple[i]
 	}
-	return pl.rest
+	return &pl.rest
 }
 
 const (
@@ -184,7 +188,9 @@ func (pl *planner) members(at *place, here []*node) {
 		}
 	}
 	for rank, name := range sortedNames(names) {
-		at.entries = append(at.entries, entry{name: name, rank: rank, child: pl.child(n.memberNodes(name), member(here, name))})
+		at.entries = append(at.entries, entry{
+			name: name, text: string(append(appendString(nil, name), ':')), rank: rank, child: pl.child(n.memberNodes(name), member(here, name)),
+		})
 		if at.folded == nil {
 			at.folded = map[string]bool{}
 		}
@@ -195,11 +201,27 @@ func (pl *planner) members(at *place, here []*node) {
 	if n == nil {
 		return
 	}
+	if n.propertyNames == nil {
+		at.guess(n.required)
+	}
 	for _, name := range n.required {
 		if e := at.find([]byte(name)); e != nil && e.rank < 64 {
 			at.required |= 1 << e.rank
 		} else {
 			at.requiredToo = append(at.requiredToo, name)
+		}
+	}
+	at.together = at.requiredToo != nil || n.minProperties != nil || n.maxProperties != nil || n.dependencies != nil
+}
+
+// guess notes which name follows which: a list of what is required is as good as the order of the fields, which encoding/json
+// writes in.
+func (pl *place) guess(required []string) {
+	to := &pl.first
+	for _, name := range required {
+		if e := pl.find([]byte(name)); e != nil && e.next == nil && to != &e.next {
+			*to = e
+			to = &e.next
 		}
 	}
 }

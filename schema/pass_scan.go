@@ -5,31 +5,32 @@ import (
 	"slices"
 )
 
-func (p *pass) space() {
-	for p.at < len(p.src) {
-		switch p.src[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
+// next skips white space and returns the character after it, 0 at the end.
+func (p *pass) next() byte {
+	if p.at < len(p.src) && p.src[p.at] > ' ' {
+		return p.src[p.at]
 	}
+	return p.nextFar()
 }
 
-func (p *pass) peek() byte {
-	if p.at < len(p.src) {
-		return p.src[p.at]
+func (p *pass) nextFar() byte {
+	for ; p.at < len(p.src); p.at++ {
+		switch c := p.src[p.at]; c {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return c
+		}
 	}
 	return 0
 }
 
-// value reads the value that comes next and checks it as the schema of its place says.
+// value reads the value that comes next, white space before it too, and checks it as the schema of its place says.
 func (p *pass) value(pl *place) bool {
 	if p.work--; p.work < 0 {
 		return false
 	}
 	start, ok := len(p.out), false
-	switch c := p.peek(); c {
+	switch p.next() {
 	case '"':
 		ok = pl.types&typeString != 0 && p.textValue(pl)
 	case '{':
@@ -72,8 +73,12 @@ func (n *node) hasText(text []byte) bool {
 	return false
 }
 
+func (p *pass) hasPrefix(s string) bool {
+	return len(p.src)-p.at >= len(s) && string(p.src[p.at:p.at+len(s)]) == s
+}
+
 func (p *pass) literal(word string) bool {
-	if len(p.src)-p.at < len(word) || string(p.src[p.at:p.at+len(word)]) != word {
+	if !p.hasPrefix(word) {
 		return false
 	}
 	p.out = append(p.out, word...)
@@ -88,7 +93,6 @@ func (p *pass) enter(bracket byte) bool {
 	p.depth++
 	p.at++
 	p.out = append(p.out, bracket)
-	p.space()
 	return true
 }
 
@@ -104,7 +108,7 @@ func (p *pass) array(pl *place) bool {
 		return false
 	}
 	count, contained := 0, false
-	for p.peek() != ']' || count > 0 {
+	for c := p.next(); c != ']' || count > 0; c = p.next() { // after a comma too an element must come
 		start := len(p.out)
 		if !p.child(pl.element(count)) {
 			return false
@@ -117,16 +121,12 @@ func (p *pass) array(pl *place) bool {
 				p.spans = append(p.spans, span{start: start, end: len(p.out)})
 			}
 		}
-		p.space()
-		if p.peek() == ']' {
+		if more, ok := p.comma(']'); !more {
+			if !ok {
+				return false
+			}
 			break
 		}
-		if p.peek() != ',' {
-			return false
-		}
-		p.at++
-		p.out = append(p.out, ',')
-		p.space()
 	}
 	p.leave(']')
 	if n == nil {
@@ -135,6 +135,19 @@ func (p *pass) array(pl *place) bool {
 	ok := n.countsElements(count) && (n.contains == nil || contained) && (!n.unique || p.allDiffer(p.spans[base:]))
 	p.spans = p.spans[:base]
 	return ok
+}
+
+// comma reads the comma after an element, unless it was the last.
+func (p *pass) comma(bracket byte) (more, ok bool) {
+	switch p.next() {
+	case ',':
+		p.at++
+		p.out = append(p.out, ',')
+		return true, true
+	case bracket:
+		return false, true
+	}
+	return false, false
 }
 
 func (n *node) countsElements(count int) bool {
@@ -154,7 +167,10 @@ func (p *pass) allDiffer(list []span) bool {
 }
 
 // child reads a value and checks it by the schema of its place, and by the others that apply to it too.
-func (p *pass) child(c child) bool {
+func (p *pass) child(c *child) bool {
+	if len(c.more) == 0 {
+		return p.value(c.at)
+	}
 	start := len(p.out)
 	if !p.value(c.at) {
 		return false
@@ -172,100 +188,153 @@ func (p *pass) object(pl *place) bool {
 	if !p.enter('{') {
 		return false
 	}
-	have, inOrder := uint64(0), true
-	for p.peek() != '}' || len(p.spans) > base {
-		m, ok := p.member(pl)
-		if !ok {
+	seen, last, ranked, inOrder, guess := uint64(0), -1, true, true, pl.first
+	for c := p.next(); c != '}' || len(p.spans) > base; c = p.next() { // after a comma too a member must come
+		i := len(p.spans)
+		p.spans = append(p.spans, span{start: len(p.out), rank: -1})
+		var at *child
+		if guess != nil && p.hasPrefix(guess.text) {
+			p.at += len(guess.text)
+			p.out = append(p.out, guess.text...)
+			p.spans[i].name, p.spans[i].rank = len(p.out)-1, guess.rank
+			at, guess = &guess.child, guess.next
+		} else {
+			at = p.name(pl, &p.spans[i])
+		}
+		if at == nil {
 			return false
 		}
-		if uint(m.rank) < 64 {
-			have |= 1 << m.rank
+		rank := p.spans[i].rank
+		switch {
+		case uint(rank) >= 64:
+			ranked = false
+			inOrder = inOrder && (i == base || p.compareNames(&p.spans[i-1], &p.spans[i]) < 0)
+		case !ranked:
+			inOrder = inOrder && p.compareNames(&p.spans[i-1], &p.spans[i]) < 0
+		case rank < last:
+			inOrder = false
 		}
-		if inOrder && len(p.spans) > base {
-			inOrder = p.compareNames(&p.spans[len(p.spans)-1], &m) < 0
+		if rank >= 0 && rank < 64 {
+			if seen&(1<<rank) != 0 {
+				return false
+			}
+			seen |= 1 << rank
 		}
-		p.spans = append(p.spans, m)
-		p.space()
-		if p.peek() == '}' {
+		last = rank
+		if !p.child(at) {
+			return false
+		}
+		p.spans[i].end = len(p.out)
+		if more, ok := p.comma('}'); !more {
+			if !ok {
+				return false
+			}
 			break
 		}
-		if p.peek() != ',' {
-			return false
-		}
-		p.at++
-		p.out = append(p.out, ',')
-		p.space()
 	}
 	p.leave('}')
-	members := p.spans[base:]
-	ok := (inOrder || p.sort(members)) && have&pl.required == pl.required && (pl.node == nil ||
-		p.membersHold(pl.node, members) && p.hasAll(pl.requiredToo, members))
-	if ok && !inOrder {
-		p.rewrite(open, members)
-	}
+	ok := seen&pl.required == pl.required && p.close(pl, open, base, ranked, inOrder)
 	p.spans = p.spans[:base]
 	return ok
 }
 
-// member reads a name, its colon and its value.
-func (p *pass) member(pl *place) (span, bool) {
-	m := span{start: len(p.out), rank: -1}
-	if p.peek() != '"' {
-		return m, false
+// close checks what is said of the members together, and puts them in order.
+func (p *pass) close(pl *place, open, base int, ranked, inOrder bool) bool {
+	members := p.spans[base:]
+	if !inOrder {
+		if ranked {
+			sortRanked(members)
+		} else if !p.sort(members) {
+			return false
+		}
 	}
+	if pl.together && !(p.membersHold(pl.node, members) && p.hasAll(pl.requiredToo, members)) {
+		return false
+	}
+	if !inOrder {
+		p.rewrite(open, members)
+	}
+	return true
+}
+
+// sortRanked puts members with ranks below 64, all different, in order.
+func sortRanked(members []span) {
+	for i := 1; i < len(members); i++ {
+		m, j := members[i], i
+		for ; j > 0 && members[j-1].rank > m.rank; j-- {
+			members[j] = members[j-1]
+		}
+		members[j] = m
+	}
+}
+
+// name reads a name and its colon and returns what is said of the value, nil where the member is refused.
+func (p *pass) name(pl *place, m *span) *child {
+	if p.at >= len(p.src) || p.src[p.at] != '"' {
+		return nil
+	}
+	end := plainEnd(p.src, p.at+1)
+	if end+1 < len(p.src) && p.src[end] == '"' && p.src[end+1] == ':' && pl.names == nil {
+		if e := pl.find(p.src[p.at+1 : end]); e != nil {
+			p.out = append(p.out, p.src[p.at:end+2]...)
+			p.at = end + 2
+			m.name, m.rank = len(p.out)-1, e.rank
+			return &e.child
+		}
+	}
+	return p.nameFar(pl, m)
+}
+
+func (p *pass) nameFar(pl *place, m *span) *child {
 	_, escaped, ok := p.str()
 	if !ok {
-		return m, false
+		return nil
 	}
 	m.name = len(p.out)
 	name := p.out[m.start+1 : m.name-1]
 	if escaped {
 		name = p.plainText(name)
 	}
-	c := pl.other
+	var c *child
 	if e := pl.find(name); e != nil {
-		c, m.rank = e.child, e.rank
-	} else if !p.unknown(pl, name, &c) {
-		return m, false
+		c, m.rank = &e.child, e.rank
+	} else if c = p.unknown(pl, name); c == nil {
+		return nil
 	}
 	if pl.names != nil {
 		if _, ok := p.check(pl.names, m.start); !ok {
-			return m, false
+			return nil
 		}
 	}
-	p.space()
-	if p.peek() != ':' {
-		return m, false
+	if p.next() != ':' {
+		return nil
 	}
 	p.at++
 	p.out = append(p.out, ':')
-	p.space()
-	ok = p.child(c)
-	m.end = len(p.out)
-	return m, ok
+	return c
 }
 
 // unknown finds the schemas of a member whose name is not declared, and refuses the case variant of one that is.
-func (p *pass) unknown(pl *place, name []byte, c *child) bool {
+func (p *pass) unknown(pl *place, name []byte) *child {
 	if pl.other.at == never && len(pl.patterns) == 0 {
-		return false
+		return nil
 	}
 	if len(pl.folded) > 0 {
 		p.tmp = appendFolded(p.tmp[:0], name)
 		if pl.folded[string(p.tmp)] {
-			return false
+			return nil
 		}
 	}
-	if len(pl.patterns) > 0 {
-		mask := 0
-		for i, re := range pl.patterns {
-			if re.Match(name) {
-				mask |= 1 << i
-			}
-		}
-		*c = pl.byPattern[mask]
+	if len(pl.patterns) == 0 {
+		return &pl.other
 	}
-	return true
+	mask := 0
+	for i, re := range pl.patterns {
+		if re.Match(name) {
+			mask |= 1 << i
+		}
+	}
+	return &pl.byPattern[mask]
 }
 
 // compareNames orders members as the canonical form does.

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"unicode"
 	"unicode/utf8"
 )
@@ -49,8 +50,10 @@ func special(w uint64) uint64 {
 
 // plainEnd returns where the plain characters end that begin at i.
 func plainEnd(src []byte, i int) int {
-	for i+8 <= len(src) && special(binary.LittleEndian.Uint64(src[i:])) == 0 {
-		i += 8
+	for ; i+8 <= len(src); i += 8 {
+		if s := special(binary.LittleEndian.Uint64(src[i:])); s != 0 {
+			return i + bits.TrailingZeros64(s)>>3 // of the lowest it is sure
+		}
 	}
 	for i < len(src) && plain(src[i]) {
 		i++

@@ -1,9 +1,6 @@
 package statespace
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // MaxNarrow is the most value tuples to which an offered schema is narrowed.
 const MaxNarrow = 32
@@ -54,13 +51,12 @@ func (s *Set) fresh(n *need, now int64) []string {
 	if h.empty() {
 		return nil
 	}
-	found := map[string]bool{}
-	for _, m := range []Cell{h.tokens, h.bulk} {
-		for v, at := range m {
-			if isFresh(at, n.within, now) {
-				found[v] = true
-			}
+	var out []string
+	for value, v := range h.values {
+		if v.fresh(n.within, now) {
+			out = append(out, value)
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	slices.Sort(out)
+	return out
 }

@@ -28,8 +28,33 @@ func benchmarkPut(b *testing.B, n, dependents int) {
 	}
 }
 
+// BenchmarkDone_8Of10000 is a completion that needs no value.
+func BenchmarkDone_8Of10000(b *testing.B) {
+	nodes := make([]statespace.Node, 10_000)
+	for i := range nodes {
+		nodes[i] = node(fmt.Sprintf("action-%d", i))
+		if i > 0 && i <= 8 {
+			nodes[i].Needs = []statespace.Need{{Action: "action-0"}}
+		}
+	}
+	s := compile(b, nodes...).NewSet()
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Put("action-0", 1)
+		s.Remove("action-0")
+	}
+}
+
 func BenchmarkPutRemove_8Of10000(b *testing.B)   { benchmarkPut(b, 10_000, 8) }
 func BenchmarkPutRemove_500Of10000(b *testing.B) { benchmarkPut(b, 10_000, 500) }
+
+// BenchmarkCopyBits_10000 is what a set of that many actions costs to copy, and nothing else.
+func BenchmarkCopyBits_10000(b *testing.B) {
+	from, to := make([]uint64, 10_000/64+1), make([]uint64, 10_000/64+1)
+	for b.Loop() {
+		copy(to, from)
+	}
+}
 
 func BenchmarkNewSet_10000(b *testing.B) {
 	g := among(b, 10_000, 8)

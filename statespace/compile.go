@@ -228,6 +228,12 @@ func (g *Graph) Names() []string {
 // Has reports whether the agent holds the action.
 func (g *Graph) Has(name string) bool { _, ok := g.index[name]; return ok }
 
+// Timed reports whether the action has a need that a fact may be too old for.
+func (g *Graph) Timed(name string) bool {
+	i, ok := g.index[name]
+	return ok && slices.ContainsFunc(g.needs[i], func(n need) bool { return n.within > 0 })
+}
+
 // Dependents returns the actions that have a need on the named one, in declaration order.
 func (g *Graph) Dependents(name string) []string {
 	i, ok := g.index[name]

@@ -75,7 +75,7 @@ func (g *Graph) Explain(name string, s *Set, now int64) ([]Unmet, error) {
 		switch h := s.held[n.set]; {
 		case !h.empty():
 			u.Reason = Stale
-		case h != nil && len(h.removed) > 0:
+		case h != nil && h.gone > 0:
 			u.Reason = Consumed
 		}
 		out = append(out, u)
@@ -118,17 +118,17 @@ func (s *Set) check(n *need, r *Requirement, now int64) (Unmet, bool) {
 	if h == nil {
 		return u, false
 	}
-	token, hasToken := h.tokens[r.Value]
-	bulk, inBulk := h.bulk[r.Value]
+	v := h.values[r.Value]
 	switch {
-	case hasToken && isFresh(token, n.within, now):
+	case v == nil:
+	case v.hasToken && isFresh(v.token, n.within, now):
 		return u, true
-	case inBulk && isFresh(bulk, n.within, now):
+	case v.inBulk && isFresh(v.bulk, n.within, now):
 		r.Bulk = true
 		return u, true
-	case hasToken || inBulk:
+	case v.live():
 		u.Reason = Stale
-	case h.removed[r.Value]:
+	case v.removed:
 		u.Reason = Consumed
 	}
 	return u, false

@@ -89,6 +89,11 @@ func splitKey(key string) (set, value string, ok bool) {
 	if at < 0 {
 		return key, "", true
 	}
+	if end := scanField(key, at+1); end > 0 && end < len(key) && key[end] == '=' {
+		if v := scanValue(key, end+1); v == len(key) && v > end+1 { // one field, as nearly always: nothing is put together
+			return key[:end], key[end+1:], true
+		}
+	}
 	var sb, vb strings.Builder
 	sb.WriteString(key[:at])
 	for sep, i := byte('@'), at+1; ; sep = ',' {
@@ -129,8 +134,10 @@ func scanField(s string, i int) int {
 	if i < len(s) && s[i] == '"' {
 		return scanString(s, i)
 	}
-	if n := strings.IndexAny(s[i:], "=,#"); n >= 0 {
-		return i + n
+	for ; i < len(s); i++ {
+		if c := s[i]; c == '=' || c == ',' || c == '#' {
+			return i
+		}
 	}
 	return len(s)
 }

@@ -2,7 +2,6 @@ package statespace
 
 import (
 	"iter"
-	"maps"
 	"math/bits"
 	"slices"
 )
@@ -13,21 +12,46 @@ type Set struct {
 	held  []*holding // by field set, nil where nothing ever happened
 	unmet []int32    // by action: needs whose field set holds nothing
 	legal []uint64   // bits by action: unmet is 0
+	clock uint64     // counts changes
+	floor uint64     // its count when the set was last cleared
 }
 
-// holding is what is held of one field set: value → store time of the Ok, µs.
+// holding is what is held of one field set, value by value.
 type holding struct {
-	tokens, bulk Cell
-	removed      map[string]bool // used up and not established again
+	values map[string]*standing
+	done   *standing // of the value "", that of a set without fields
+	live   int       // values that are held
+	gone   int       // values that are not held and once were
+	moved  uint64    // the set's count at the last change
 }
 
-func (h *holding) empty() bool { return h == nil || len(h.tokens) == 0 && len(h.bulk) == 0 }
+// standing is how one value stands.
+type standing struct {
+	token, bulk      int64 // store time of the Ok that established it, µs
+	hasToken, inBulk bool
+	removed          bool // used up and not established again
+}
 
-func (h *holding) remove(value string) {
-	if h.removed == nil {
-		h.removed = map[string]bool{}
+func (v *standing) live() bool { return v.hasToken || v.inBulk }
+
+func (h *holding) empty() bool { return h == nil || h.live == 0 }
+
+// at returns how a value stands, for a change of it.
+func (h *holding) at(value string) *standing {
+	if value == "" && h.done != nil {
+		return h.done
 	}
-	h.removed[value] = true
+	v := h.values[value]
+	if v == nil {
+		if h.values == nil {
+			h.values = map[string]*standing{}
+		}
+		v = &standing{}
+		if h.values[value] = v; value == "" {
+			h.done = v
+		}
+	}
+	return v
 }
 
 // NewSet returns the set of a task in which nothing has happened.
@@ -35,22 +59,31 @@ func (g *Graph) NewSet() *Set {
 	n := len(g.nodes)
 	s := &Set{g: g, held: make([]*holding, len(g.sets)), unmet: make([]int32, n), legal: make([]uint64, (n+63)/64)}
 	for i, needs := range g.needs {
-		s.unmet[i] = int32(len(needs))
-		s.mark(i)
+		if s.unmet[i] = int32(len(needs)); len(needs) == 0 {
+			s.legal[i/64] |= 1 << (i % 64)
+		}
 	}
 	return s
 }
 
 // Clear makes the set that of a task in which nothing has happened.
-func (s *Set) Clear() { *s = *s.g.NewSet() }
+func (s *Set) Clear() {
+	n := s.g.NewSet()
+	n.clock = s.clock + 1
+	n.floor = n.clock
+	*s = *n
+}
 
-// mark sets the legal bit of an action from its count.
-func (s *Set) mark(i int) {
-	if bit := uint64(1) << (i % 64); s.unmet[i] == 0 {
-		s.legal[i/64] |= bit
-	} else {
-		s.legal[i/64] &^= bit
+// Moved returns a number that is another one after anything changed that the needs of the action rest on. What merely
+// grew too old did not change, see [Graph.Timed]. The action must be one of the graph.
+func (s *Set) Moved(name string) uint64 {
+	last, needs := s.floor, s.g.needs[s.g.index[name]]
+	for k := range needs {
+		if h := s.held[needs[k].set]; h != nil {
+			last = max(last, h.moved)
+		}
 	}
+	return last
 }
 
 // Put notes that a fact is held, by a token set at store time at (µs). It reports whether the graph knows its field set:
@@ -60,13 +93,10 @@ func (s *Set) Put(key string, at int64) bool {
 	if !ok {
 		return false
 	}
-	s.change(id, func(h *holding) {
-		if h.tokens == nil {
-			h.tokens = Cell{}
-		}
-		h.tokens[value] = at
-		delete(h.removed, value)
-	})
+	h := s.holding(id)
+	v, was := h.at(value), h.live
+	set(h, v, standing{token: at, hasToken: true, bulk: v.bulk, inBulk: v.inBulk})
+	s.note(id, was)
 	return true
 }
 
@@ -74,10 +104,20 @@ func (s *Set) Put(key string, at int64) bool {
 // built anew from stored tokens knows of it too.
 func (s *Set) Remove(key string) {
 	if id, value, ok := s.locate(key); ok {
-		s.change(id, func(h *holding) {
-			delete(h.tokens, value)
-			h.remove(value)
-		})
+		h := s.holding(id)
+		v, was := h.at(value), h.live
+		set(h, v, standing{bulk: v.bulk, inBulk: v.inBulk, removed: true})
+		s.note(id, was)
+	}
+}
+
+// Use notes that a fact was used up, whether a token or the bulk cell of its field set held it.
+func (s *Set) Use(key string) {
+	if id, value, ok := s.locate(key); ok {
+		h := s.holding(id)
+		v, was := h.at(value), h.live
+		set(h, v, standing{removed: true})
+		s.note(id, was)
 	}
 }
 
@@ -88,15 +128,13 @@ func (s *Set) PutBulk(setKey string, values []string, at int64) bool {
 	if !ok {
 		return false
 	}
-	s.change(id, func(h *holding) {
-		if h.bulk == nil {
-			h.bulk = make(Cell, len(values))
-		}
-		for _, v := range values {
-			h.bulk[v] = at
-			delete(h.removed, v)
-		}
-	})
+	h := s.holding(id)
+	was := h.live
+	for _, value := range values {
+		v := h.at(value)
+		set(h, v, standing{token: v.token, hasToken: v.hasToken, bulk: at, inBulk: true})
+	}
+	s.note(id, was)
 	return true
 }
 
@@ -106,15 +144,16 @@ func (s *Set) PutCell(setKey string, cell Cell) bool {
 	if !ok {
 		return false
 	}
-	s.change(id, func(h *holding) {
-		for v := range h.bulk {
-			h.remove(v)
-		}
-		h.bulk = maps.Clone(cell)
-		for v := range cell {
-			delete(h.removed, v)
-		}
-	})
+	h := s.holding(id)
+	was := h.live
+	for _, v := range h.values {
+		leaveBulk(h, v)
+	}
+	for value, at := range cell {
+		v := h.at(value)
+		set(h, v, standing{token: v.token, hasToken: v.hasToken, bulk: at, inBulk: true})
+	}
+	s.note(id, was)
 	return true
 }
 
@@ -124,15 +163,24 @@ func (s *Set) RemoveBulk(setKey string, values ...string) {
 	if !ok {
 		return
 	}
-	s.change(id, func(h *holding) {
-		if len(values) == 0 {
-			values = slices.Collect(maps.Keys(h.bulk))
+	h := s.holding(id)
+	was := h.live
+	for _, value := range values {
+		v := h.at(value)
+		set(h, v, standing{token: v.token, hasToken: v.hasToken, removed: true})
+	}
+	if len(values) == 0 {
+		for _, v := range h.values {
+			leaveBulk(h, v)
 		}
-		for _, v := range values {
-			delete(h.bulk, v)
-			h.remove(v)
-		}
-	})
+	}
+	s.note(id, was)
+}
+
+func leaveBulk(h *holding, v *standing) {
+	if v.inBulk {
+		set(h, v, standing{token: v.token, hasToken: v.hasToken, removed: true})
+	}
 }
 
 func (s *Set) locate(key string) (id int, value string, ok bool) {
@@ -144,24 +192,50 @@ func (s *Set) locate(key string) (id int, value string, ok bool) {
 	return id, value, ok && (value == "") == (len(s.g.sets[id].fields) == 0)
 }
 
-// change applies f and, where the field set became empty or is so no more, visits those who watch it.
-func (s *Set) change(id int, f func(*holding)) {
+func (s *Set) holding(id int) *holding {
 	if s.held[id] == nil {
 		s.held[id] = &holding{}
 	}
+	return s.held[id]
+}
+
+// set moves a value to where it stands now, and keeps the counts.
+func set(h *holding, v *standing, now standing) {
+	if v.live() != now.live() {
+		h.live++
+		if v.live() {
+			h.live -= 2
+		}
+	}
+	if v.removed != now.removed {
+		h.gone++
+		if v.removed {
+			h.gone -= 2
+		}
+	}
+	*v = now
+}
+
+// note counts a change of a field set that held was values and, where it became empty or is so no more, visits those who watch it.
+func (s *Set) note(id, was int) {
 	h := s.held[id]
-	was := h.empty()
-	f(h)
-	if h.empty() == was {
+	s.clock++
+	h.moved = s.clock
+	if (h.live == 0) == (was == 0) {
 		return
 	}
-	delta := int32(-1)
-	if !was {
-		delta = 1
+	if was == 0 {
+		for _, i := range s.g.sets[id].watchers {
+			if s.unmet[i]--; s.unmet[i] == 0 {
+				s.legal[i/64] |= 1 << (i % 64)
+			}
+		}
+		return
 	}
 	for _, i := range s.g.sets[id].watchers {
-		s.unmet[i] += delta
-		s.mark(int(i))
+		if s.unmet[i]++; s.unmet[i] == 1 {
+			s.legal[i/64] &^= 1 << (i % 64)
+		}
 	}
 }
 
@@ -183,16 +257,17 @@ func (s *Set) met(n *need, now int64) bool {
 	if h.empty() || n.within == 0 {
 		return !h.empty()
 	}
-	return anyFresh(h.tokens, n.within, now) || anyFresh(h.bulk, n.within, now)
-}
-
-func anyFresh(values Cell, within, now int64) bool {
-	for _, at := range values {
-		if isFresh(at, within, now) {
+	for _, v := range h.values {
+		if v.fresh(n.within, now) {
 			return true
 		}
 	}
 	return false
+}
+
+// fresh reports whether the value is held by what is fresh enough.
+func (v *standing) fresh(within, now int64) bool {
+	return v.hasToken && isFresh(v.token, within, now) || v.inBulk && isFresh(v.bulk, within, now)
 }
 
 // isFresh has the meaning of a Have clause: set at most within ago.
@@ -211,14 +286,3 @@ func (s *Set) All(yield func(string) bool) {
 
 // Names returns the legal actions in declaration order, freshness not considered.
 func (s *Set) Names() []string { return slices.Collect(iter.Seq[string](s.All)) }
-
-// Use notes that a fact was used up, whether a token or the bulk cell of its field set held it.
-func (s *Set) Use(key string) {
-	if id, value, ok := s.locate(key); ok {
-		s.change(id, func(h *holding) {
-			delete(h.tokens, value)
-			delete(h.bulk, value)
-			h.remove(value)
-		})
-	}
-}

@@ -130,7 +130,8 @@ func TestSet_TokensAndCellsEqualNaiveModel(t *testing.T) {
 		tokens, cell := map[string]int64{}, map[string]int64{}
 		for now := range int64(rapid.IntRange(1, 12).Draw(t, "steps")) {
 			v := rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value")
-			switch rapid.IntRange(0, 4).Draw(t, "op") {
+			moved, before := s.Moved("d"), fmt.Sprint(s.Allowed("d", now), s.Fresh("d", now))
+			switch rapid.IntRange(0, 7).Draw(t, "op") {
 			case 0:
 				s.Put("p@x="+v, now)
 				tokens[v] = now
@@ -146,6 +147,20 @@ func TestSet_TokensAndCellsEqualNaiveModel(t *testing.T) {
 			case 4:
 				s.RemoveBulk("p@x")
 				clear(cell)
+			case 5:
+				s.Use("p@x=" + v)
+				delete(tokens, v)
+				delete(cell, v)
+			case 6:
+				cell = map[string]int64{v: now}
+				s.PutCell("p@x", statespace.Cell(cell))
+			case 7:
+				s.Clear()
+				clear(tokens)
+				clear(cell)
+			}
+			if fmt.Sprint(s.Allowed("d", now), s.Fresh("d", now)) != before {
+				require.NotEqual(t, moved, s.Moved("d"))
 			}
 			require.Equal(t, len(tokens)+len(cell) > 0, s.Legal("d"))
 			want := 0
@@ -187,4 +202,17 @@ func TestExplain_Reasons(t *testing.T) {
 	_, unmet, err = s.Check("charge", tree(t, `{"id":2,"sum":5}`), 0)
 	require.NoError(t, err)
 	require.Equal(t, "needs confirm on id=2", unmet[0].String(), "another value was used up, not this one")
+}
+
+func TestMovedTellsActionsApart(t *testing.T) {
+	recent := statespace.Need{Action: "q", Within: time.Second}
+	g := compile(t, node("p"), node("q"), node("of-p", on("p", "x")), node("of-q", recent), node("free"))
+	s := g.NewSet()
+	p, q, free := s.Moved("of-p"), s.Moved("of-q"), s.Moved("free")
+	s.Put("p@x=1", 1)
+	require.NotEqual(t, p, s.Moved("of-p"))
+	require.Equal(t, []uint64{q, free}, []uint64{s.Moved("of-q"), s.Moved("free")}, "they rest on nothing that changed")
+	s.Clear()
+	require.NotEqual(t, free, s.Moved("free"))
+	require.Equal(t, []bool{false, true, false}, []bool{g.Timed("of-p"), g.Timed("of-q"), g.Timed("unknown")})
 }

@@ -90,4 +90,5 @@ type Rules struct {
 	Model   *risk.Model
 	Policy  policy.Policy // nil: grants alone decide
 	Observe bool          // record what would be refused, refuse nothing of gates 4 to 8
+	Show    bool          // people look into the store with its own tools: folds write what they read
 }

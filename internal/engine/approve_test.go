@@ -72,6 +72,7 @@ func (s *shift) checkQueues() {
 		}
 	}
 	require.ElementsMatch(s, pending, due(QueueAsks), "requests that wait")
+	require.ElementsMatch(s, pending, due(QueueDesk), "and are shown in their order")
 	for _, m := range due(QueueReady) {
 		require.Contains(s, ready, m, "a call that may run")
 		_, intent, _ := strings.Cut(m, "\n")

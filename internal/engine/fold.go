@@ -85,16 +85,22 @@ func declarationOf(rules *Rules, agent *Agent, o ledger.Observed) risk.Declarati
 // Fold moves the pending outcomes of the snapshot into the stored beliefs, by compare-and-set on their shared block. Nil
 // where nothing is pending.
 func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, error) {
+	t, _, err := FoldOn(nil, rules, agent, snap, at)
+	return t, err
+}
+
+// FoldOn is Fold for who folded last, and remembers what it folds: that counts once the transaction is accepted.
+func FoldOn(last *Folded, rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, *Folded, error) {
 	if len(snap.Pending) == 0 {
-		return nil, nil
+		return nil, last, nil
 	}
-	before, err := storedBeliefs(rules, &snap.Agent)
+	before, err := last.beliefs(rules, &snap.Agent)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	after, steps, err := foldPending(rules, agent, before, snap.Pending)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	e := foldedEvent(rules, agent, snap, after, steps, at)
 	t := &txn.Txn{Agent: agent.Name, Phase: txn.Plain}
@@ -102,8 +108,16 @@ func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, e
 	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
 	t.Add(beliefCells(rules, agent, snap, after, e.Outcomes)...)
 	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
-	t.Add(shown(rules, agent, snap, after, steps, at)...)
-	return t, nil
+	if rules.Show {
+		t.Add(shown(rules, agent, snap, after, steps, at)...)
+	}
+	now := &Folded{belief: after}
+	for i := range t.Clauses {
+		if c := &t.Clauses[i]; c.Op == txn.Put && c.Key == cellTrust {
+			now.shared = txn.Cell{Ver: snap.Agent.Cells[cellTrust].Ver + 1, Val: c.Val}
+		}
+	}
+	return t, now, nil
 }
 
 // foldedEvent says which outcomes were folded, and which of them changed a belief enough to be shown.

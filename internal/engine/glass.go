@@ -118,13 +118,17 @@ func (c *changes) glass(e *ledger.Event) {
 		txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueGlass, Val: e.Task + "\n" + e.Text, N: e.Expires})
 }
 
-// throughGlass reports whether an override answers the demand for an approval, and pins that it does.
+// throughGlass reports whether an override answers the demand for an approval, and pins that it does, or that none does.
 func (r *round) throughGlass() bool {
 	g, open := OpenGlass(r.view, r.call.Now)
+	pin := txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenGlass} // absent or expired
+	if open {
+		pin.From = glassOpen + g.ID
+	}
+	r.pin(pin)
 	if !open || !g.covers(r.act.Name) {
 		return false
 	}
-	r.pin(txn.Clause{Op: txn.Have, Scope: txn.Task, Key: tokenGlass, From: glassOpen + g.ID})
 	r.glass = &g
 	return true
 }

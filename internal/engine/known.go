@@ -112,3 +112,37 @@ func mayWait(tail []txn.Pending) bool {
 func Failed(pending string) bool {
 	return strings.Contains(pending, `"err":true`) // no name holds a quote
 }
+
+// Folded is what a worker folded itself: the belief that the cells hold while their shared one is this.
+type Folded struct {
+	shared txn.Cell
+	belief risk.Belief
+}
+
+// Remember tells the view what cells hold that the worker wrote itself, so that they need not be decoded.
+func (v *View) Remember(f *Folded) {
+	if v != nil && f != nil {
+		v.folded = f
+	}
+}
+
+// beliefs returns what the cells of an agent hold.
+func (f *Folded) beliefs(rules *Rules, sp *txn.Space) (risk.Belief, error) {
+	if f != nil && f.shared.Ver > 0 && sp.Cells[cellTrust] == f.shared {
+		return f.belief, nil
+	}
+	return storedBeliefs(rules, sp)
+}
+
+// CountFacts returns how many of the facts that the clauses write there are.
+func CountFacts(task *txn.Space, cs []txn.Clause) (n int) {
+	for i := range cs {
+		c := &cs[i]
+		if c.Scope == txn.Task && (c.Op == txn.Set || c.Op == txn.Take) && strings.HasPrefix(c.Key, tokenFact) {
+			if _, has := task.Tokens[c.Key]; has {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -101,13 +101,23 @@ type View struct {
 	lastPend int64
 	looked   bool
 	stored   risk.Belief // as in the cells
-	known    *known      // kept of Beliefs
-	gen      int64       // of Beliefs
+	folded   *Folded
+	known    *known // kept of Beliefs
+	gen      int64  // of Beliefs
 }
 
 // Look decodes the snapshot, reusing what prev already decoded. The snapshot is not copied and must not change while the
 // view is used.
 func Look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (*View, error) {
+	return look(rules, agent, snap, prev, false)
+}
+
+// Glance is Look for a decision: outcomes that may wait to be folded are left out, see [TailKept].
+func Glance(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (*View, error) {
+	return look(rules, agent, snap, prev, true)
+}
+
+func look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, glance bool) (*View, error) {
 	v := &View{Snap: snap}
 	if prev != nil {
 		*v = *prev
@@ -120,14 +130,14 @@ func Look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (*View, er
 		}
 		v.taskVer = c.Ver
 	}
-	return v, v.lookAtBeliefs(rules, agent)
+	return v, v.lookAtBeliefs(rules, agent, glance)
 }
 
-func (v *View) lookAtBeliefs(rules *Rules, agent *Agent) error {
+func (v *View) lookAtBeliefs(rules *Rules, agent *Agent, glance bool) error {
 	shared := v.Snap.Agent.Cells[cellTrust]
 	last := lastSeq(v.Snap.Pending)
 	if !v.looked || shared.Ver != v.trustVer {
-		b, err := storedBeliefs(rules, &v.Snap.Agent)
+		b, err := v.folded.beliefs(rules, &v.Snap.Agent)
 		if err != nil {
 			return err
 		}
@@ -135,7 +145,7 @@ func (v *View) lookAtBeliefs(rules *Rules, agent *Agent) error {
 		v.believe(b)
 	}
 	tail := after(v.Snap.Pending, v.lastPend)
-	if len(tail) == 0 {
+	if len(tail) == 0 || glance && mayWait(tail) {
 		return nil
 	}
 	b, _, err := foldPending(rules, agent, v.Beliefs, tail)

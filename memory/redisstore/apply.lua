@@ -13,11 +13,14 @@ local LAST = 9999999999999999
 local phase, fence, owner, ttl, step = A[1], A[2], A[3], num(A[4]), A[5]
 local raisesTask, raisesAgent, reads = A[6] == '1', A[7] == '1', A[8] == '1'
 local nT, nR, nA = num(A[9]), num(A[10]), num(A[11])
-local at = 12 -- of the first field name
+local writesTask, keep = A[12] == '1', num(A[13])
+local expires = A[14] == '1'
+local at = 15 -- of the first field name
 
 -- cur holds the values of the named fields: of the task's hash, of its records', of the agent's. The first of the task
--- are its revision and the length of its ledger, the first of the records is the lease, the first of the agent its
--- revision, the length of its ledger and the number of outcomes ever pended.
+-- are its revision, the length of its ledger, whether it is over and how many of its intents are kept; the first of the
+-- records is the lease; the first of the agent are its revision, the length of its ledger and the number of outcomes ever
+-- pended.
 local cur = {}
 local function fetch(key, n)
   local from = #cur
@@ -31,8 +34,15 @@ local oT, oR, oA = 0, nT, nT + nR
 if nT > 0 then fetch(K[1], nT) fetch(K[2], nR) end
 fetch(K[3], nA)
 local n = nT + nR + nA
-local taskRev, taskSeq = 0, 0
-if nT > 0 then taskRev, taskSeq = num(cur[1] or 0), num(cur[2] or 0) end
+local taskRev, taskSeq, refused = 0, 0, false
+if nT > 0 then
+  taskRev, taskSeq = num(cur[1] or 0), num(cur[2] or 0)
+  if not cur[1] and not cur[2] and call('EXISTS', K[7]) == 1 then -- it was over and has gone; its ledger is left
+    taskRev, taskSeq = 4503599627370496, call('XLEN', K[7])
+    if writesTask then refused = true end
+  end
+end
+local had = taskSeq
 local agentRev, agentSeq, pended = num(cur[oA + 1] or 0), num(cur[oA + 2] or 0), num(cur[oA + 3] or 0)
 
 local function reply(status, failed, seq, untl)
@@ -43,13 +53,16 @@ local function reply(status, failed, seq, untl)
   return out
 end
 
--- The lease: phase, the phase that left it so, end, sequence, then fence|step|owner.
+if refused then return reply(0, -1, 0, '0') end
+
+-- The lease: phase, the phase that left it so, whether it is kept, end, sequence, then fence|step|owner, and behind a NUL
+-- the cells that its transactions put: length, name and version of each.
 local lease
 if nR > 0 then lease = cur[oR + 1] end
-local lPhase, lBy, lUntil, lSeq, lFence, lStep, lOwner
+local lPhase, lBy, lKept, lUntil, lSeq, lFence, lStep, lOwner, lCells
 if lease then
-  lPhase, lBy, lUntil, lSeq = sub(lease, 1, 1), sub(lease, 2, 2), sub(lease, 3, 18), sub(lease, 19, 34)
-  lFence, lStep, lOwner = string.match(sub(lease, 35), '^(%d+)|(%d+)|(.*)$')
+  lPhase, lBy, lKept, lUntil, lSeq = sub(lease, 1, 1), sub(lease, 2, 2), sub(lease, 3, 3), sub(lease, 4, 19), sub(lease, 20, 35)
+  lFence, lStep, lOwner, lCells = string.match(sub(lease, 36), '^(%d+)|(%d+)|(%Z*)(.*)$')
 end
 if phase ~= 'N' then
   if lease and lBy == phase and lFence == fence and lOwner == owner then
@@ -87,6 +100,8 @@ local function matches(c, from, fresh)
   return fresh == 0 or num(sub(c, 1, 16)) + fresh >= NOW
 end
 
+local owned = '' -- cells of the records that this transaction puts
+
 -- Conditions first. set collects what fields become; each field is written by one clause at most.
 local set, order = {}, {}
 local function put(f, v)
@@ -104,7 +119,12 @@ while i <= last do
   elseif op == 'P' then
     local f = num(A[i + 1])
     local c = cur[f]
-    put(f, (c and fmt('%016.0f', num(sub(c, 1, 16)) + 1) or '0000000000000001') .. A[i + 2])
+    local ver = c and fmt('%016.0f', num(sub(c, 1, 16)) + 1) or '0000000000000001'
+    put(f, ver .. A[i + 2])
+    if f > oR and f <= oR + nR then
+      local name = A[at + f - 1]
+      owned = owned .. fmt('%04d', #name) .. name .. ver
+    end
     i = i + 3
   elseif op == 'C' or op == 'c' then
     local f = num(A[i + 1])
@@ -138,7 +158,7 @@ while i <= last do
     i = i + 3
   elseif op == 'E' or op == 'Q' then i = i + 4
   elseif op == 'L' then i = i + 6
-  elseif op == 'U' then i = i + 3
+  elseif op == 'U' or op == 'X' then i = i + 3
   elseif op == 'O' or op == 'D' then i = i + 2
   elseif op == 'R' then i = i + 4 + num(A[i + 3])
   else i = i + 1 end -- a reading
@@ -194,32 +214,74 @@ while i <= last do
   elseif op == 'U' then
     call('ZREM', K[num(A[i + 1])], A[i + 2])
     i = i + 3
-  elseif op == 'V' or op == 'P' or op == 'W' then i = i + 3
+  elseif op == 'V' or op == 'P' or op == 'W' or op == 'X' then i = i + 3
   elseif op == 'H' or op == 'S' then i = i + 4
   elseif op == 'C' or op == 'c' or op == 'K' or op == 'k' then i = i + 5
   else i = i + 1 end
 end
 
 if raisesTask then taskRev = taskRev + 1 put(1, fmt('%.0f', taskRev)) end
-if nT > 0 and seq > 0 and taskSeq > num(cur[2] or 0) then put(2, fmt('%.0f', taskSeq)) end
+if taskSeq > had then put(2, fmt('%.0f', taskSeq)) end
 if raisesAgent then agentRev = agentRev + 1 put(oA + 1, fmt('%.0f', agentRev)) end
 if agentSeq > num(cur[oA + 2] or 0) then put(oA + 2, fmt('%.0f', agentSeq)) end
 if pended > num(cur[oA + 3] or 0) then put(oA + 3, fmt('%.0f', pended)) end
 
 local untl = '0'
+local member = A[#A] -- names the lease in queues
+local function due(name) -- an intent that ended may go some time from now
+  if keep >= 0 then call('ZADD', K[6], fmt('%.0f', NOW + keep), K[2] .. '\n' .. name) end
+end
 if phase ~= 'N' then
   local s16 = fmt('%016.0f', seq)
+  local cells = lCells or ''
+  if owned ~= '' then cells = (cells == '' and '\0' or cells) .. owned end
+  local kept = lKept or '-'
   if phase == 'L' and step == '0' then -- a heartbeat: repeats of the last step are still recognised
     untl = fmt('%016.0f', NOW + ttl)
-    put(oR + 1, 'B' .. lBy .. untl .. sub(lease, 19))
+    put(oR + 1, 'B' .. lBy .. kept .. untl .. lSeq .. lFence .. '|' .. lStep .. '|' .. lOwner .. cells)
   elseif phase == 'B' or phase == 'L' then
     untl = fmt('%016.0f', NOW + ttl)
-    put(oR + 1, 'B' .. phase .. untl .. s16 .. fence .. '|' .. (phase == 'L' and step or '0') .. '|' .. owner)
+    put(oR + 1, 'B' .. phase .. kept .. untl .. s16 .. fence .. '|' .. (phase == 'L' and step or '0') .. '|' .. owner .. cells)
   else
-    put(oR + 1, (phase == 'K' and 'K' or 'X') .. phase .. ZERO .. s16 .. fence .. '|' .. (lStep or '0') .. '|' .. owner)
+    put(oR + 1, (phase == 'K' and 'K' or 'X') .. phase .. kept .. ZERO .. s16 .. fence .. '|' .. (lStep or '0') .. '|' .. owner .. cells)
+    if phase ~= 'K' and kept == '-' then due(sub(A[at + oR], 2)) end
   end
-  local queued = A[#A]
-  if untl ~= '0' then call('ZADD', K[5], num(untl), queued) elseif lPhase == 'B' then call('ZREM', K[5], queued) end
+  if untl ~= '0' then call('ZADD', K[5], num(untl), member) elseif lPhase == 'B' then call('ZREM', K[5], member) end
+elseif owned ~= '' and lease then -- put later, and of the intent all the same
+  put(oR + 1, lease .. (lCells == '' and '\0' or '') .. owned)
+  if lPhase == 'X' and lKept == '-' then due(sub(A[at + oR], 2)) end
+end
+
+-- What is said of how long things are kept.
+i = first
+local over = nT > 0 and cur[3]
+while i <= last and expires do
+  local op = A[i]
+  if op == 'X' then
+    local f = num(A[i + 1])
+    if f == 0 then
+      over = '1'
+      put(3, over)
+    else
+      local l = set[f] or cur[f]
+      local kept = A[i + 2] == '-1' and 'k' or '-'
+      if l and sub(l, 3, 3) ~= kept then
+        local n = num(set[4] or cur[4] or 0) + (kept == 'k' and 1 or -1)
+        if set[4] == nil then put(4, fmt('%.0f', n)) else set[4] = fmt('%.0f', n) end
+        l = sub(l, 1, 2) .. kept .. sub(l, 4)
+        if set[f] == nil then put(f, l) else set[f] = l end
+      end
+      local name = sub(A[at + f - 1], 2)
+      if l and kept == 'k' then call('ZREM', K[6], K[2] .. '\n' .. name) elseif l and sub(l, 1, 1) == 'X' then due(name) end
+    end
+    i = i + 3
+  elseif op == 'V' or op == 'P' or op == 'W' or op == 'U' then i = i + 3
+  elseif op == 'H' or op == 'S' or op == 'E' or op == 'Q' then i = i + 4
+  elseif op == 'C' or op == 'c' or op == 'K' or op == 'k' then i = i + 5
+  elseif op == 'L' then i = i + 6
+  elseif op == 'O' or op == 'D' then i = i + 2
+  elseif op == 'R' then i = i + 4 + num(A[i + 3])
+  else i = i + 1 end
 end
 
 -- One write a hash.
@@ -239,5 +301,38 @@ end
 if #order > 0 then
   if nT > 0 then store(K[1], 0, nT) store(K[2], oR, oR + nR) end
   store(K[3], oA, n)
+end
+
+-- A task that is over goes some time after its last transaction, unless one of its intents runs or is kept.
+if over and keep >= 0 then
+  local busy = num(cur[4] or 0) > 0
+  if not busy then
+    local prefix = string.match(member, '^[^\n]*\n')
+    for _, m in ipairs(call('ZRANGE', K[5], 0, -1)) do
+      if sub(m, 1, #prefix) == prefix then busy = true break end
+    end
+  end
+  for j = 1, 2 do
+    if busy then call('PERSIST', K[j]) else call('PEXPIRE', K[j], math.floor(keep / 1000)) end
+  end
+end
+
+-- A few of the intents that may go do, with the cells that nobody else has put since.
+if phase ~= 'B' and phase ~= 'L' then
+  for _, m in ipairs(call('ZRANGEBYSCORE', K[6], '-inf', now, 'LIMIT', 0, 4)) do
+    local key, name = string.match(m, '^([^\n]*)\n(.*)$')
+    local l = call('HGET', key, 'l' .. name)
+    local cells = l and string.match(l, '%z(.*)$') or ''
+    local gone, p = { 'l' .. name }, 1
+    while p <= #cells do
+      local size = num(sub(cells, p, p + 3))
+      local field, ver = sub(cells, p + 4, p + 3 + size), sub(cells, p + 4 + size, p + 19 + size)
+      local c = call('HGET', key, field)
+      if c and sub(c, 1, 16) == ver then gone[#gone + 1] = field end
+      p = p + 20 + size
+    end
+    call('HDEL', key, unpack(gone))
+    call('ZREM', K[6], m)
+  end
 end
 return reply(1, -1, seq, untl)

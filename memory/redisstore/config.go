@@ -41,6 +41,9 @@ type Config struct {
 	WaitReplicas int
 	// WaitTime is how long they may take. Default 1 s.
 	WaitTime time.Duration
+	// Keep is how long intents and tasks that ended are kept at least, see [memory.Store]. As long as a call is kept, its
+	// repeat gets its outcome again and does not run. Default 7 days; less than 0 keeps all.
+	Keep time.Duration
 	// Notes bounds what each agent remembers; nothing is dropped, more is an error. Default 10,000.
 	Notes int
 }
@@ -52,8 +55,16 @@ func (c Config) withDefaults() Config {
 	set(&c.Read, 2*time.Second)
 	set(&c.Write, 2*time.Second)
 	set(&c.WaitTime, time.Second)
+	set(&c.Keep, 7*24*time.Hour)
 	set(&c.Notes, 10_000)
 	return c
+}
+
+func keep(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return max(d, time.Millisecond).Microseconds()
 }
 
 func set[T comparable](field *T, value T) {
@@ -112,7 +123,7 @@ func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, e
 	}
 	s := &Store{
 		client: client, run: shipped, prefix: c.Prefix + ":", notes: c.Notes,
-		breaker: newBreaker(), replicas: c.WaitReplicas, waitTime: c.WaitTime,
+		breaker: newBreaker(), keep: keep(c.Keep), replicas: c.WaitReplicas, waitTime: c.WaitTime,
 	}
 	if err := s.checkVersion(ctx); err != nil {
 		return nil, err

@@ -11,11 +11,11 @@ import (
 
 // The script's arguments:
 //
-//	phase fence owner ttl step  raises-task raises-agent reads  nT nR nA  names…  clauses…  member
+//	phase fence owner ttl step  raises-task raises-agent reads  nT nR nA  writes-task keep expires  names…  clauses…  member
 //
 // with nT field names of the task's hash, nR of its records' and nA of the agent's, then a few arguments for each clause,
 // which speak of fields and keys by number, and the name of the lease in its queue. Its keys are those of task, records,
-// agent, pending outcomes and leases, then the ledgers and queues that the clauses name.
+// agent, pending outcomes, leases and ends, and the task's ledger, then the ledgers and queues that the clauses name.
 type encoder struct {
 	keys   keys
 	t      *txn.Txn
@@ -33,10 +33,10 @@ type field struct {
 	key  string
 }
 
-// Fields that every hash starts with: revision and length of the ledger; the agent's also has the number of outcomes ever
-// pended.
+// Fields that every hash starts with: revision and length of the ledger; of a task also whether it is over and how many
+// intents are kept, of the agent the number of outcomes ever pended.
 var (
-	headTask  = []string{"r", "h"}
+	headTask  = []string{"r", "h", "x", "y"}
 	headAgent = []string{"r", "h", "p"}
 )
 
@@ -49,30 +49,29 @@ var reserved = []string{"agent", "pending", "notes", "queue", "task", "records",
 // linkSize is the length of a chain link that is stored in place.
 const linkSize = 64
 
-func encode(ks keys, t *txn.Txn) *encoder {
+func encode(ks keys, t *txn.Txn, keep int64) *encoder {
 	e := &encoder{keys: ks, t: t, number: map[field]int{}, where: map[string]int{}}
 	e.names[2] = append(e.names[2], headAgent...)
 	if t.Task != "" {
 		e.names[0] = append(e.names[0], headTask...)
 		e.names[1] = append(e.names[1], "l"+t.Intent)
 	}
-	var raises [2]bool
-	reads := false
+	reads, expires, writes := false, false, t.Phase != txn.Plain
 	for i := range t.Clauses {
 		c := &t.Clauses[i]
 		e.nameFields(c)
-		switch c.Raises() {
-		case txn.Task:
-			raises[0] = true
-		case txn.Agent:
-			raises[1] = true
+		reads, expires = reads || c.Op == txn.Read, expires || c.Op == txn.Expire
+		switch c.Op {
+		case txn.Put, txn.Count, txn.Set, txn.Take, txn.Event, txn.Expire:
+			writes = writes || c.Scope != txn.Agent
 		}
-		reads = reads || c.Op == txn.Read
 	}
-	e.k = []string{ks.task(t.Task), ks.records(t.Task), ks.agent(), ks.pending(), ks.queue(txn.Leases)}
+	inTask, inAgent := t.Raises()
+	e.k = []string{ks.task(t.Task), ks.records(t.Task), ks.agent(), ks.pending(), ks.queue(txn.Leases), ks.ends(), ks.ledger(t.Task)}
+	e.where[e.k[6]] = 7
 	e.a = make([]any, 0, 12+len(e.number)+5*len(t.Clauses))
-	e.a = append(e.a, string(rune(t.Phase)), t.Fence, t.Owner, t.TTL, t.Step, raises[0], raises[1], reads,
-		len(e.names[0]), len(e.names[1]), len(e.names[2]))
+	e.a = append(e.a, string(rune(t.Phase)), t.Fence, t.Owner, t.TTL, t.Step, inTask, inAgent, reads,
+		len(e.names[0]), len(e.names[1]), len(e.names[2]), writes, keep, expires)
 	for _, names := range e.names {
 		for _, n := range names {
 			e.a = append(e.a, n)
@@ -96,10 +95,16 @@ func (e *encoder) nameFields(c *txn.Clause) {
 	if tokens {
 		e.name(c, 'k')
 	}
+	if c.Op == txn.Expire && c.Scope == txn.Record {
+		e.name(c, 'l')
+	}
 }
 
 func (e *encoder) name(c *txn.Clause, kind byte) {
 	f := field{hashOf(c.Scope), kind, c.Key}
+	if kind == 'l' && c.Key == e.t.Intent {
+		e.number[f] = 1 // it heads the records
+	}
 	if e.number[f] == 0 {
 		e.names[f.hash] = append(e.names[f.hash], string(kind)+c.Key)
 		e.number[f] = len(e.names[f.hash])
@@ -171,6 +176,12 @@ func (e *encoder) clause(c *txn.Clause) {
 		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val, c.N)
 	case txn.Unqueue:
 		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val)
+	case txn.Expire:
+		of := 0
+		if c.Scope == txn.Record {
+			of = e.of(c, 'l')
+		}
+		e.a = append(e.a, op, of, min(max(c.N, -1), 0))
 	case txn.Show:
 		fields := strings.Split(c.Val, "\n")
 		e.a = append(e.a, op, e.key(e.keys.view(c.Key)), c.Key == viewTrust, len(fields))
@@ -217,14 +228,23 @@ func longState(s string) string {
 	return "0000"[:max(0, 4-len(n))] + n + s
 }
 
-// maxState is the longest state that longState can say.
-const maxState = 9999
+// maxName is the longest name of a cell of the records that a lease can list, and maxState the longest state that longState can say.
+const (
+	maxName  = 9998
+	maxState = 9999
+)
 
 // checkForm reports what cannot be stored: a state that is too long, a view whose key is that of something else.
 func checkForm(t *txn.Txn) error {
+	if strings.Contains(t.Owner, "\x00") {
+		return fmt.Errorf("owner %q has a NUL", t.Owner)
+	}
 	for i := range t.Clauses {
 		if c := &t.Clauses[i]; c.Op == txn.Show && slices.Contains(reserved, c.Key) {
 			return fmt.Errorf("clause %d: a view named %s would stand in the place of the store's own", i, c.Key)
+		}
+		if c := &t.Clauses[i]; c.Scope == txn.Record && len(c.Key) > maxName {
+			return fmt.Errorf("clause %d (%c): a name of more than %d bytes", i, c.Op, maxName)
 		}
 		if c := &t.Clauses[i]; len(c.From) > maxState || len(c.To) > maxState {
 			return fmt.Errorf("clause %d (%c %s): a state of more than %d bytes", i, c.Op, c.Key, maxState)

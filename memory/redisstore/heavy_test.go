@@ -14,7 +14,7 @@ func TestHeavyRandomAgainstTheReference(t *testing.T) {
 	for name, url := range map[string]string{"server": redistest.Start(t).URL(), "cluster": redistest.StartCluster(t, 3, 0).URL()} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(3) {
-				memorytest.Random(t, opener(url)(t), 10_000, 100+seed)
+				memorytest.Random(t, keeping(url, -1)(t), 10_000, 100+seed)
 			}
 		})
 	}

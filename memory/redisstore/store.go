@@ -51,11 +51,15 @@ type Store struct {
 
 	breaker  *gobreaker.CircuitBreaker[any]
 	witness  witness
+	keep     int64         // µs that ended intents and tasks are kept, less than 0 for ever
 	replicas int           // that must confirm a transaction
 	waitTime time.Duration // how long they may take
 }
 
 var _ memory.Store = (*Store)(nil)
+
+// Shows implements [memory.Shower]: redis-cli is such a tool.
+func (s *Store) Shows() bool { return true }
 
 // begin reports why a call cannot be served.
 func (s *Store) begin(ctx context.Context) error {
@@ -89,7 +93,7 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	if err := s.begin(ctx); err != nil {
 		return txn.Reply{}, err
 	}
-	e := encode(s.keys(t.Agent), t)
+	e := encode(s.keys(t.Agent), t, s.keep)
 	before := s.witness.ask(t.Agent, t.Task)
 	v, err := s.exchange(ctx, e)
 	if err != nil {
@@ -124,7 +128,7 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	k := s.keys(agent)
 	names, revs := []string{k.agent(), k.pending()}, []any{-1, -1}
 	if task != "" {
-		names = []string{k.task(task), k.agent(), k.pending()}
+		names = append(names, k.task(task), k.ledger(task))
 	}
 	if have != nil {
 		revs = []any{have.Task.Rev, have.Agent.Rev}
@@ -143,6 +147,7 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	if n.Task = r.space(v[2]); v[2] == nil && have != nil && task != "" {
 		n.Task = have.Task
 	}
+	n.Task.Rev = r.number(v[1])
 	if n.Agent = r.space(v[4]); v[4] == nil && have != nil {
 		n.Agent = have.Agent
 	}

@@ -13,8 +13,8 @@ import (
 //	v + name  cell      version, value
 //	c + name  counter   the number
 //	k + name  token     set at, expires at (0 never), length of the state in 4 digits, state, value
-//	l + name  lease     phase, the phase that left it so, until, sequence, fence|step|owner
-//	r  h  p             revision, length of the ledger, outcomes ever pended
+//	l + name  lease     phase, the phase that left it so, k where it is kept, until, sequence, fence|step|owner, NUL, cells
+//	r  h  p  x  y       revision, length of the ledger, outcomes ever pended, whether the task is over, intents kept
 const digits = 16
 
 // reader turns replies into values and keeps the first fault.
@@ -63,18 +63,19 @@ func (r *reader) token(s string) txn.Token {
 }
 
 func (r *reader) lease(s string) txn.Lease {
-	const head = 2 + 2*digits
+	const head = 3 + 2*digits
 	if len(s) < head {
 		r.fail("a lease", s)
 		return txn.Lease{}
 	}
-	p := strings.SplitN(s[head:], "|", 3)
+	text, _, _ := strings.Cut(s[head:], "\x00")
+	p := strings.SplitN(text, "|", 3)
 	if len(p) != 3 {
 		r.fail("a lease", s)
 		return txn.Lease{}
 	}
 	return txn.Lease{
-		Phase: txn.Phase(s[0]), Until: r.number(s[2 : 2+digits]), Seq: r.number(s[2+digits : head]),
+		Phase: txn.Phase(s[0]), Until: r.number(s[3 : 3+digits]), Seq: r.number(s[3+digits : head]),
 		Fence: r.number(p[0]), Step: r.number(p[1]), Owner: p[2],
 	}
 }
@@ -155,11 +156,11 @@ func (r *reader) fresh(e *encoder, reply txn.Reply, vals []any) *txn.Snapshot {
 			i++
 			switch {
 			case !ok:
-			case name[0] == 'l':
+			case name == "l"+e.t.Intent:
 				if e.t.Intent != "" {
 					f.Leases[e.t.Intent] = r.lease(s)
 				}
-			case name[0] != 'h' && name[0] != 'p':
+			default:
 				r.into(sp, name, s)
 			}
 		}

@@ -13,6 +13,9 @@ type witness struct {
 	rev map[space]int64
 }
 
+// gone is the revision of a task that was over and has expired.
+const gone = int64(1) << 52
+
 // space is a task, or the agent itself where task is "".
 type space struct{ agent, task string }
 
@@ -64,7 +67,10 @@ func (w *witness) told(agent, task string, before seen, taskRev, agentRev int64)
 }
 
 func (w *witness) raise(s space, rev int64) {
-	if rev > w.rev[s] {
+	switch {
+	case rev == gone:
+		delete(w.rev, s)
+	case rev > w.rev[s]:
 		w.rev[s] = rev
 	}
 }

@@ -56,7 +56,7 @@ func Example() {
 		{Calls: []chat.ToolCall{{ID: "a", Name: "orders/charge", Arguments: `{"orderId":"ORD-1"}`}}, Usage: known},
 		{Calls: []chat.ToolCall{{ID: "b", Name: "orders/confirm", Arguments: `{"orderId":"ORD-1"}`}}, Usage: known},
 		{Calls: []chat.ToolCall{{ID: "c", Name: "orders/charge", Arguments: `{"orderId":"ORD-1"}`}}, Usage: known},
-		{Calls: []chat.ToolCall{{ID: "d", Name: "finish", Arguments: `{"reached":true,"why":"ORD-1 is charged"}`}}, Usage: known},
+		{Calls: []chat.ToolCall{{ID: "d", Name: "finish", Arguments: `{"verdict":"reached","why":"ORD-1 is charged"}`}}, Usage: known},
 	}
 	p, err := chat.New(model, chat.Config{Now: func() time.Time { return time.Unix(0, 0) }})
 	if err != nil {
@@ -69,7 +69,7 @@ func Example() {
 		return
 	}
 	spent, err := task.Budget(ctx)
-	fmt.Println(report.Ended, "-", report.Why)
+	fmt.Println(report.Ended, report.Verdict, "-", report.Why)
 	fmt.Println(spent.Spent.Tokens, "tokens", err)
 	// Output:
 	// a NOT_LEGAL: the action is not available now. Repeating it brings the same, until what is named here has changed.
@@ -78,6 +78,6 @@ func Example() {
 	// {"orderId":"ORD-1"}
 	// c OK: the call succeeded; its output follows.
 	// {"orderId":"ORD-1"}
-	// done - the model says that the goal is reached: ORD-1 is charged
+	// done reached - the model says that the goal is reached: ORD-1 is charged
 	// 3760 tokens <nil>
 }

@@ -42,10 +42,21 @@ type Tool struct {
 // Message is one turn. That of a user has the results of all calls of the assistant's turn before, and text.
 type Message struct {
 	Assistant bool
-	Results   []ToolResult // of a user; they come before the text
+	Results   []ToolResult // of a user; they come before everything else
+	Media     []Media      // of a user; only what the model takes
 	Text      string
 	Calls     []ToolCall // of an assistant; they come after the text
 }
+
+// Media is an image or a sound that a task brings along.
+type Media struct {
+	ID   string // of the attachment
+	Type string // media type, such as image/png
+	Data []byte
+}
+
+// Taker may be implemented by a Model that takes media.
+type Taker interface{ Takes(mediaType string) bool }
 
 // ToolCall is a call as a model made it. In a Reply Arguments is what arrived, byte for byte, be it JSON or not; in a
 // Prompt it is a JSON object, and IDs are unique.

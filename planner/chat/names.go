@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// finishTool is the tool that ends a run. No action gets its name.
-const finishTool = "finish"
+// Tools that are the planner's own. No action gets the name of one.
+const (
+	finishTool = "finish"     // ends the run
+	skillTool  = "read_skill" // reads what the task's skills say
+)
 
 // maxWire is the longest tool name that every provider takes.
 const maxWire = 64
@@ -72,7 +75,7 @@ func (n *names) actionOf(wire string) string {
 
 // echo returns a name with which a call may stand in a prompt, whatever the model called.
 func (n *names) echo(wire string) string {
-	if plainName(wire) || wire == finishTool {
+	if plainName(wire) || own(wire) {
 		return wire
 	}
 	if w, ok := n.wire[wire]; ok {
@@ -81,7 +84,9 @@ func (n *names) echo(wire string) string {
 	return clean(wire+"_", maxWire)
 }
 
-func plainName(s string) bool { return s != "" && s != finishTool && clean(s, maxWire) == s }
+func own(wire string) bool { return wire == finishTool || wire == skillTool }
+
+func plainName(s string) bool { return s != "" && !own(s) && clean(s, maxWire) == s }
 
 // clean replaces what is not allowed, and cuts.
 func clean(s string, most int) string {

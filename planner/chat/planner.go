@@ -25,7 +25,7 @@ type Config struct {
 	MaxOutput int
 	// ResultBytes is how much of one output a model is shown; default 16 KiB, at least 256.
 	ResultBytes int
-	// MaxTools is how many tools the provider takes; default 128, at least 2.
+	// MaxTools is how many tools the provider takes; default 128, at least 3.
 	MaxTools int
 	// Timeout bounds one proposal, retries included; default 110 s, inside the PlanTime of [delta.Bounds].
 	Timeout time.Duration
@@ -75,8 +75,8 @@ func (c Config) check() error {
 		return fmt.Errorf("chat: MaxOutput is %d, want 1 to half of Window, which is %d", c.MaxOutput, c.Window)
 	case c.ResultBytes < leastBody:
 		return fmt.Errorf("chat: ResultBytes is %d, want at least %d", c.ResultBytes, leastBody)
-	case c.MaxTools < 2:
-		return fmt.Errorf("chat: MaxTools is %d, want at least 2", c.MaxTools)
+	case c.MaxTools < 3:
+		return fmt.Errorf("chat: MaxTools is %d, want at least 3", c.MaxTools)
 	case c.Timeout < 0:
 		return fmt.Errorf("chat: Timeout is %v, want more than zero", c.Timeout)
 	case c.FirstPrompt < 0 || c.FirstPrompt > c.Window:
@@ -138,23 +138,40 @@ func (p *Planner) Plan(ctx context.Context, r delta.Request) (delta.Proposal, er
 	defer p.busy.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, p.cfg.Timeout, fmt.Errorf("the model did not answer within %v", p.cfg.Timeout))
 	defer cancel()
-	t, err := p.listen(r)
+	t, err := p.listen(ctx, r)
 	if err != nil {
 		return delta.Proposal{}, err
 	}
 	var spent spending
-	reply, err := p.ask(ctx, t, &spent)
-	var prop delta.Proposal
-	if err == nil {
-		prop = t.take(reply)
-	}
-	p.next.Store(int64(t.tokens(t.prompt().size()+reply.size()) + p.cfg.MaxOutput))
+	prop, size, err := p.propose(ctx, t, &spent)
+	p.next.Store(int64(t.tokens(t.prompt().size()+size) + p.cfg.MaxOutput))
 	prop.Used, prop.Estimated = p.cfg.Price.cost(spent.Usage), spent.estimated
 	return prop, err
 }
 
+// maxReads is how often in one proposal a model may read without proposing anything.
+const maxReads = 4
+
+// propose asks until there is a proposal: what the planner can answer itself is answered at once. It returns the size of
+// the last reply too.
+func (p *Planner) propose(ctx context.Context, t *talk, spent *spending) (delta.Proposal, int, error) {
+	for reads := 0; ; reads++ {
+		reply, err := p.ask(ctx, t, spent)
+		if err != nil {
+			return delta.Proposal{}, 0, err
+		}
+		prop := t.take(reply)
+		if prop.Done || len(prop.Calls) > 0 || !t.answered() || reads == maxReads {
+			return prop, reply.size(), nil
+		}
+		if err := t.answer(nil, "Go on."); err != nil {
+			return prop, 0, fmt.Errorf("chat: %w", err)
+		}
+	}
+}
+
 // listen takes a request into the conversation, a new one at the first step.
-func (p *Planner) listen(r delta.Request) (*talk, error) {
+func (p *Planner) listen(ctx context.Context, r delta.Request) (*talk, error) {
 	t := p.talk
 	switch {
 	case r.Step <= 1:
@@ -171,8 +188,8 @@ func (p *Planner) listen(r delta.Request) (*talk, error) {
 		return nil, fmt.Errorf("chat: step %d does not follow what this planner planned last; a planner serves one run at a time", r.Step)
 	}
 	var left int
-	t.tools, left = toolsOf(r.Offer, t.names, p.cfg.MaxTools)
-	if err := t.hear(r, left); err != nil {
+	t.tools, left = toolsOf(r.Offer, t.names, p.cfg.MaxTools, t.ownTools(r)...)
+	if err := t.hear(ctx, p.model, r, left); err != nil {
 		return nil, fmt.Errorf("chat: %w", err)
 	}
 	return t, nil

@@ -109,7 +109,7 @@ func checkPairs(t require.TestingT, p Prompt) {
 func TestAConversation(t *testing.T) {
 	m := &mouth{lines: []say{
 		calls(call("c1", "read", `{"a":1}`), call("c2", "write_all-2d0f80bc", "{}")),
-		calls(call("c1", "finish", `{"reached":false,"why":"a person has to approve"}`)),
+		calls(call("c1", "finish", `{"verdict":"not_reached","why":"a person has to approve"}`)),
 	}}
 	p := planner(t, m, Config{Rules: []string{"Be kind."}})
 	r := first()
@@ -139,7 +139,7 @@ func TestAConversation(t *testing.T) {
 		return action.Outcome{Code: f.Code, Failure: f}
 	}))
 	require.NoError(t, err)
-	assert.Equal(t, delta.Proposal{Done: true, Why: "the model says that the goal is not reached: a person has to approve", Used: action.Cost{Tokens: 11}}, prop)
+	assert.Equal(t, delta.Proposal{Done: true, Verdict: action.NotReached, Why: "the model says that the goal is not reached: a person has to approve", Used: action.Cost{Tokens: 11}}, prop)
 	prompt = m.heard[1]
 	checkPairs(t, prompt)
 	assert.Equal(t, m.heard[0].Tools, prompt.Tools)

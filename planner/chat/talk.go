@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type talk struct {
 	tools  []Tool
 	epoch  uint64
 
-	opening string
+	opening Message // never trimmed
 	turns   []turn
 	dropped int     // turns that were trimmed
 	said    *said   // the assistant's last message, not answered yet
@@ -30,6 +31,7 @@ type talk struct {
 	rate    float64 // tokens a byte, as measured
 	quiet   int     // replies in a row without a call
 	ids     map[string]bool
+	skill   func(name, file string) (string, error) // reads one; nil where there are none
 }
 
 // said is a message of the assistant and the calls proposed for it.
@@ -45,6 +47,7 @@ type made struct {
 	raw   string   // the arguments as they came, where they are none
 	id    string   // the call's id at the engine, "" where it was not proposed
 	reply string   // what is answered to one that was not proposed
+	own   bool     // reply is what the model wanted
 }
 
 // turn is a message of the assistant and the answer to it: a pair that is kept or trimmed as one.
@@ -58,27 +61,39 @@ type turn struct {
 // answer is what became of a call, before it is rendered.
 type answer struct {
 	id, head   string
-	from, body string // body is not trusted
+	from, body string // body is not trusted, unless from is ""
 	failed     bool
 	most       int // bytes of the body that are shown
 }
 
 func (a answer) render(number string) ToolResult {
 	text := a.head
-	if a.body != "" {
+	switch {
+	case a.body == "":
+	case a.from == "":
+		text = strings.TrimSpace(text + "\n" + cut(a.body, a.most))
+	default:
 		text += "\n" + Fence(number, a.from, a.body, a.most)
 	}
 	return ToolResult{ID: a.id, Text: text, Failed: a.failed}
 }
 
 // hear takes a request: what became of the last calls, and what holds now.
-func (t *talk) hear(r delta.Request, left int) error {
+func (t *talk) hear(ctx context.Context, m Model, r delta.Request, left int) error {
 	now := t.state(r, left)
 	t.step, t.epoch = r.Step, r.Offer.Epoch
 	if t.said == nil {
-		t.opening = now
-		return nil
+		return t.open(ctx, m, r, now)
 	}
+	last := map[string]delta.Result{}
+	for _, res := range r.Last {
+		last[res.Call.ID] = res
+	}
+	return t.answer(last, now)
+}
+
+// answer completes the exchange that the assistant's last message began.
+func (t *talk) answer(last map[string]delta.Result, now string) error {
 	number, err := t.cfg.number()
 	if err != nil {
 		return err
@@ -87,12 +102,8 @@ func (t *talk) hear(r delta.Request, left int) error {
 	if u.said.note != "" {
 		u.text = u.said.note + "\n\n" + now
 	}
-	last := map[string]delta.Result{}
-	for _, res := range r.Last {
-		last[res.Call.ID] = res
-	}
 	for _, m := range u.said.calls {
-		a := answer{id: m.echo.ID, head: m.reply, failed: true, most: t.cfg.ResultBytes}
+		a := answer{id: m.echo.ID, body: m.reply, failed: !m.own, most: t.cfg.ResultBytes}
 		if m.id != "" {
 			res, ok := last[m.id]
 			if !ok {
@@ -170,6 +181,9 @@ func advice(i action.Info) string {
 func (t *talk) state(r delta.Request, left int) string {
 	now := t.cfg.Now().UTC()
 	lines := []string{fmt.Sprintf("Now: %s, %s. Step %d.", now.Format("2006-01-02T15:04:05Z"), now.Weekday(), r.Step)}
+	if r.Phase != "" {
+		lines[0] += " Phase: " + r.Phase + "."
+	}
 	var rest []string
 	for a := range action.AxisCount {
 		if n, limited := r.Budget.Left.On(a).Get(); limited {
@@ -250,24 +264,28 @@ func (t *talk) finish(calls []ToolCall, text string) (delta.Proposal, bool) {
 	if len(calls) != 1 || calls[0].Name != finishTool {
 		return delta.Proposal{}, false
 	}
-	var in struct {
-		Reached *bool  `json:"reached"`
-		Why     string `json:"why"`
-	}
+	var in struct{ Verdict, Why string }
 	// What cannot be read is an end all the same: the model's own word is all that there is to it.
-	err := json.Unmarshal([]byte(calls[0].Arguments), &in)
-	verdict := "the model says that it is done"
-	switch {
-	case err != nil || in.Reached == nil:
-	case *in.Reached:
-		verdict = "the model says that the goal is reached"
-	default:
-		verdict = "the model says that the goal is not reached"
+	if json.Unmarshal([]byte(calls[0].Arguments), &in) != nil {
+		in.Verdict = ""
 	}
-	return delta.Proposal{Done: true, Why: verdict + because(in.Why, text)}, true
+	p := delta.Proposal{Done: true}
+	switch in.Verdict {
+	case "reached":
+		p.Verdict, p.Why = action.Reached, "the model says that the goal is reached"
+	case "not_reached":
+		p.Verdict, p.Why = action.NotReached, "the model says that the goal is not reached"
+	case "waiting":
+		p.Why = "the model waits for a person"
+	default:
+		p.Why = "the model says that it is done"
+	}
+	p.Why += because(in.Why, text)
+	return p, true
 }
 
 // propose makes the calls of a reply the engine's. One that a model sent twice is one; two calls under one id get two.
+// What the planner answers itself is not among them.
 func (t *talk) propose(calls []ToolCall, text string) delta.Proposal {
 	var p delta.Proposal
 	seen := map[ToolCall]bool{}
@@ -280,6 +298,8 @@ func (t *talk) propose(calls []ToolCall, text string) delta.Proposal {
 		switch {
 		case c.Name == finishTool:
 			m.reply = "Not taken: other calls were made with it. Look at their results, then finish."
+		case c.Name == skillTool && t.skill != nil:
+			m.reply, m.own = t.readSkill(c.Arguments)
 		default:
 			m.id = fmt.Sprintf("%s-%d-%d", t.id, t.step, len(p.Calls)+1)
 			p.Calls = append(p.Calls, delta.Call{
@@ -292,7 +312,7 @@ func (t *talk) propose(calls []ToolCall, text string) delta.Proposal {
 		}
 		t.said.calls = append(t.said.calls, m)
 	}
-	if len(p.Calls) == 0 { // finish, several times
+	if len(p.Calls) == 0 && !t.answered() { // finish, several times
 		p = delta.Proposal{Done: true, Why: "the model says that it is done" + because(text)}
 	}
 	return p

@@ -16,14 +16,15 @@ var finishing = Tool{
 	Name:        finishTool,
 	Description: "End your work: the goal is reached, or it cannot be. Call it alone, after the results of your other calls.",
 	Schema: json.RawMessage(`{"type":"object","properties":{` +
-		`"reached":{"type":"boolean","description":"whether the goal is reached"},` +
+		`"verdict":{"enum":["reached","not_reached","waiting"],"description":"reached: the goal is; not_reached: it is not and you can do no more, ` +
+		`which ends the task; waiting: a person has to decide before anybody can go on"},` +
 		`"why":{"type":"string","description":"what was done, or what stands in the way"}},` +
-		`"required":["reached","why"],"additionalProperties":false}`),
+		`"required":["verdict","why"],"additionalProperties":false}`),
 }
 
 // toolsOf makes tool definitions of an offer: at most as many as the provider takes, what runs now before what a person
-// has to approve, and then in the order of their names, whatever order the offer has. It returns how many were left out.
-func toolsOf(o action.Offer, n *names, most int) (tools []Tool, left int) {
+// has to approve, and then in the order of their names, whatever order the offer has. The planner's own come first. It returns how many were left out.
+func toolsOf(o action.Offer, n *names, most int, own ...Tool) (tools []Tool, left int) {
 	offered := slices.Clone(o.Actions)
 	slices.SortStableFunc(offered, func(a, b action.Offered) int { return cmp.Compare(a.Name, b.Name) })
 	list := make([]string, len(offered))
@@ -31,7 +32,7 @@ func toolsOf(o action.Offer, n *names, most int) (tools []Tool, left int) {
 		list[i] = a.Name
 	}
 	n.add(list)
-	if most--; len(offered) > most { // one is finish
+	if most -= len(own); len(offered) > most {
 		slices.SortStableFunc(offered, func(a, b action.Offered) int {
 			return cmp.Compare(gatedLast(a), gatedLast(b))
 		})
@@ -39,7 +40,7 @@ func toolsOf(o action.Offer, n *names, most int) (tools []Tool, left int) {
 		offered = offered[:most]
 		slices.SortStableFunc(offered, func(a, b action.Offered) int { return cmp.Compare(a.Name, b.Name) })
 	}
-	tools = append(make([]Tool, 0, len(offered)+1), finishing)
+	tools = append(make([]Tool, 0, len(offered)+len(own)), own...)
 	for _, a := range offered {
 		tools = append(tools, toolOf(a, n))
 	}

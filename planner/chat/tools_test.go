@@ -58,8 +58,8 @@ func TestToolsAreStable(t *testing.T) {
 		for i := range b.Actions {
 			b.Actions[i].Risk, b.Actions[i].Forecast = 3.5, action.Cost{Tokens: 5}
 		}
-		x, _ := toolsOf(a, newNames(), 128)
-		y, _ := toolsOf(b, newNames(), 128)
+		x, _ := toolsOf(a, newNames(), 128, finishing)
+		y, _ := toolsOf(b, newNames(), 128, finishing)
 		require.Equal(rt, x, y)
 	})
 }
@@ -73,7 +73,7 @@ func TestToolsAreBounded(t *testing.T) {
 		}
 		o.Actions = append(o.Actions, action.Offered{Name: fmt.Sprintf("a%d", i), Status: status})
 	}
-	tools, left := toolsOf(o, newNames(), 7)
+	tools, left := toolsOf(o, newNames(), 7, finishing)
 	var got []string
 	for _, tool := range tools {
 		got = append(got, tool.Name)

@@ -10,9 +10,9 @@ func (t *talk) prompt() Prompt {
 	p := Prompt{System: t.system, Tools: t.tools, MaxOutput: t.cfg.MaxOutput}
 	opening := t.opening
 	if t.dropped > 0 {
-		opening += fmt.Sprintf("\n\n(%d earlier exchanges were left out here to save room.)", t.dropped)
+		opening.Text += fmt.Sprintf("\n\n(%d earlier exchanges were left out here to save room.)", t.dropped)
 	}
-	p.Messages = append(make([]Message, 0, 2*len(t.turns)+1), Message{Text: opening})
+	p.Messages = append(make([]Message, 0, 2*len(t.turns)+1), opening)
 	for _, u := range t.turns {
 		says, answers := Message{Assistant: true, Text: u.said.text}, Message{Text: u.text}
 		for _, m := range u.said.calls {
@@ -29,6 +29,9 @@ func (t *talk) prompt() Prompt {
 // overhead is what a message, a call or a tool costs beside its text, in bytes.
 const overhead = 24
 
+// mediaSize is what an image counts for, in bytes of text: some 1,600 tokens.
+const mediaSize = 4800
+
 // size is the length of a prompt in bytes.
 func (p Prompt) size() int {
 	n := 0
@@ -39,7 +42,7 @@ func (p Prompt) size() int {
 		n += len(tool.Name) + len(tool.Description) + len(tool.Schema) + overhead
 	}
 	for _, m := range p.Messages {
-		n += len(m.Text) + overhead
+		n += len(m.Text) + overhead + len(m.Media)*mediaSize
 		for _, c := range m.Calls {
 			n += len(c.ID) + len(c.Name) + len(c.Arguments) + overhead
 		}

@@ -1,0 +1,21 @@
+package engine
+
+import "github.com/seed-ab2cfece/delta-agents/action"
+
+// Preview passes a call through the gates as Decide does, writes nothing, and appends the event that a Decide would have
+// had written first to dst: a begin, a request for an approval, or a refusal. Calls made before under the same id are not
+// looked at. It allocates nothing where the call would begin, needs no fact and dst has room.
+func Preview(rules *Rules, agent *Agent, view *View, call *Call, dst []byte) ([]byte, *action.Failure) {
+	r := newRound(rules, agent, view, call)
+	defer r.done()
+	f := r.pass()
+	switch {
+	case f == nil:
+		r.begun(&r.scratch)
+	case r.ask != nil:
+		r.scratch.event = r.requested()
+	default:
+		r.scratch.event = r.refused(f, false)
+	}
+	return appendEvent(dst, &r.scratch.event), f
+}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"sync"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// round is one evaluation of the gates. Pins gather every value the verdict rests on.
+type round struct {
+	rules *Rules
+	agent *Agent
+	view  *View
+	call  *Call
+	act   *Action
+
+	pins     []txn.Clause
+	claims   []ledger.Claim
+	shown    ledger.RiskShown
+	policy   policy.Decision
+	reserved action.Cost
+	waived   []*action.Failure
+
+	glass      *Glass // the override that answers the demand for an approval
+	approvalID string // of the approval to be consumed
+	digest     string // of the token that carries it
+	parked     string // the intent that waits for it
+	expires    int64
+	ask        *approval.Request // to be opened
+	closing    []ledger.Event    // ends of earlier requests, before the refusal or the begin
+	lookup     string            // an intent whose lease must be read before this can be decided
+	silent     bool              // answer without writing: a parked call still waits
+	key        []byte            // under which something is looked up
+	scratch    grounds           // of a preview
+}
+
+// rounds are used again: most need the same room.
+var rounds = sync.Pool{New: func() any { return new(round) }}
+
+func newRound(rules *Rules, agent *Agent, view *View, call *Call) *round {
+	r := rounds.Get().(*round)
+	*r = round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest,
+		pins: r.pins[:0], key: r.key[:0]}
+	return r
+}
+
+// done gives the round back. What it handed out is no part of it: pins were copied.
+func (r *round) done() {
+	clear(r.pins)
+	*r = round{pins: r.pins[:0], key: r.key[:0]}
+	rounds.Put(r)
+}
+
+func (r *round) pin(cs ...txn.Clause) { r.pins = append(r.pins, cs...) }
