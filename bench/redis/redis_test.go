@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
-	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/samber/mo"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -15,9 +16,42 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
 )
 
+type tap struct{ seen map[string][]any }
+
+func (t *tap) DialHook(next redis.DialHook) redis.DialHook                               { return next }
+func (t *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (t *tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if a := cmd.Args(); a[0] == "evalsha" && a[2] == 7+0 || a[0] == "evalsha" {
+			n := a[2].(int)
+			if len(a) > 3+n {
+				if ph, ok := a[3+n].(string); ok && (ph == "B" || ph == "X") {
+					t.seen[ph] = append([]any(nil), a...)
+				}
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func usec(t *testing.T, c *redis.Client, cmd string) (calls, us float64) {
+	s, _ := c.Info(context.Background(), "commandstats").Result()
+	for _, l := range strings.Split(s, "\n") {
+		if strings.HasPrefix(l, "cmdstat_"+cmd+":") {
+			fmt.Sscanf(l, "cmdstat_"+cmd+":calls=%f,usec=%f", &calls, &us)
+		}
+	}
+	return
+}
+
 func TestMeasure(t *testing.T) {
 	srv := redistest.Start(t)
-	st, err := redisstore.Open(context.Background(), redisstore.Config{URL: "unix://" + srv.Socket})
+	ctx := context.Background()
+	cl := redis.NewClient(&redis.Options{Network: "unix", Addr: srv.Socket})
+	defer cl.Close()
+	tp := &tap{map[string][]any{}}
+	cl.AddHook(tp)
+	st, err := redisstore.New(ctx, cl, redisstore.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,19 +59,18 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close(context.Background())
+	defer e.Close(ctx)
 	type in struct {
 		ID string `json:"id"`
 		N  int    `json:"n"`
 	}
 	a := delta.Define("charge", func(ctx *delta.Context, i in) mo.Result[string] { return mo.Ok("x") }).Describe("x").Effect(action.Idempotent).Risk(1).MustBuild()
 	ag := delta.NewAgent("desk").Grant(a).MustBuild()
-	task, err := e.Start(context.Background(), delta.Goal{Agent: ag, Text: "x"})
+	task, err := e.Start(ctx, delta.Goal{Agent: ag, Text: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := srv.Client(t)
-	ctx := context.Background()
 	do := func(i int) {
 		raw, _ := json.Marshal(in{fmt.Sprint("ORD-", i), i})
 		o, err := task.Do(ctx, delta.Call{Action: "charge", Input: raw}).Get()
@@ -49,21 +82,94 @@ func TestMeasure(t *testing.T) {
 		do(i)
 	}
 	e.Sync(ctx)
-	c.ConfigResetStat(ctx)
-	start := time.Now()
-	for i := range 2000 {
-		do(1000 + i)
+	begin, settle := tp.seen["B"], tp.seen["X"]
+	// The scripts alone, replayed: each begin is of another intent.
+	one := redis.NewScript("return 1")
+	sha := one.Load(ctx, cl).Val()
+	run := func(args []any, mod func(a []any, i int), sha any) float64 {
+		best := 1e9
+		for j := range 40 {
+			c.ConfigResetStat(ctx)
+			for i := range 50 {
+				a := append([]any(nil), args...)
+				if sha != nil {
+					a[1] = sha
+				}
+				if mod != nil {
+					mod(a, j*50+i)
+				}
+				if err := cl.Do(ctx, a...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			n, us := usec(t, c, "evalsha")
+			best = min(best, us/n)
+		}
+		return best
 	}
-	el := time.Since(start)
-	e.Sync(ctx)
-	s, _ := c.Info(ctx, "commandstats").Result()
-	t.Log(el/2000, s)
-	mem, _ := c.Info(ctx, "memory").Result()
-	_ = mem
-	k, _ := c.Keys(ctx, "*").Result()
-	for _, key := range k {
-		n, _ := c.MemoryUsage(ctx, key).Result()
-		ty, _ := c.Type(ctx, key).Result()
-		t.Log(key, ty, n)
+	c.ConfigResetStat(ctx)
+	for range 3 {
+		b1, s1 := run(begin, nil, sha), run(settle, nil, sha)
+		c.ConfigResetStat(ctx)
+		for i := range 1000 {
+			do(1000 + i)
+		}
+		e.Sync(ctx)
+		n, us := usec(t, c, "evalsha")
+		t.Logf("return 1: begin %.1f settle %.1f; governed: %.0f scripts, %.1f µs a call in all, ratio %.2f", b1, s1, n, us/1000, us/1000/(b1+s1))
+	}
+	oid := ""
+	for _, v := range begin {
+		if s, ok := v.(string); ok && strings.HasPrefix(s, "vintent/") {
+			oid = s[8:]
+		}
+	}
+	soid := ""
+	for _, v := range settle {
+		if s, ok := v.(string); ok && strings.HasPrefix(s, "vout/") {
+			soid = s[5:]
+		}
+	}
+	fresh := func(oid string) func(a []any, i int) {
+		return func(a []any, i int) {
+			for k, v := range a {
+				if s, ok := v.(string); ok && k > 3 && len(s) < 60 {
+					a[k] = strings.ReplaceAll(s, oid, fmt.Sprintf("%016d", i))
+				}
+			}
+		}
+	}
+	for range 3 {
+		b1, s1 := run(begin, nil, sha), run(settle, nil, sha)
+		b := run(begin, fresh(oid), nil)
+		for i, v := range settle { // fences and owners of those just begun
+			if v == "X" {
+				settle[i+2] = begin[11]
+			}
+		}
+		f := fresh(soid)
+		x := run(settle, func(a []any, i int) { f(a, i); cl.HDel(ctx, "delta:{desk}:agent", "p") }, nil)
+		cl.Del(ctx, "delta:{desk}:records:x")
+		t.Logf("begin %.1f of %.1f, settle %.1f of %.1f: %.2f", b, b1, x, s1, (b+x)/(b1+s1))
+		for k, v := range begin {
+			if s, ok := v.(string); ok && strings.HasPrefix(s, "delta:{desk}:records") {
+				_ = k
+				ks, _ := cl.HKeys(ctx, s).Result()
+				for _, f := range ks {
+					if strings.Contains(f, "000000000") {
+						cl.HDel(ctx, s, f)
+					}
+				}
+			}
+		}
+		cl.Del(ctx, "delta:{desk}:pending")
+		cl.Del(ctx, "delta:{desk}:queue:leases")
+	}
+	for _, x := range [][]any{begin, settle} {
+		for _, v := range x {
+			s := fmt.Sprint(v)
+			fmt.Printf("%.90q ", s)
+		}
+		fmt.Println()
 	}
 }

@@ -11,11 +11,12 @@ import (
 
 // The script's arguments:
 //
-//	phase fence owner ttl step  raises-task raises-agent reads  nT nR nA  writes-task keep expires  names…  clauses…  member
+//	phase fence owner ttl step flags  nT nR nA  keep  names…  clauses…  member
 //
-// with nT field names of the task's hash, nR of its records' and nA of the agent's, then a few arguments for each clause,
-// which speak of fields and keys by number, and the name of the lease in its queue. Its keys are those of task, records,
-// agent, pending outcomes, leases and ends, and the task's ledger, then the ledgers and queues that the clauses name.
+// with flags for: raises the task's revision, raises the agent's, reads, writes to the task, expires; nT field names of the
+// task's hash, nR of its records' and nA of the agent's, then a few arguments for each clause, which speak of fields and
+// keys by number, and the name of the lease in its queue. Its keys are those of task, records, agent, leases, ends and the
+// task's ledger, then the ledgers and queues that the clauses name.
 type encoder struct {
 	keys   keys
 	t      *txn.Txn
@@ -24,6 +25,7 @@ type encoder struct {
 	where  map[string]int // number of a key, from 1
 	k      []string
 	a      []any
+	events map[string]int // number of the argument that holds the text of an event
 }
 
 // field is a name space and a name within a hash: what a clause speaks of.
@@ -33,18 +35,17 @@ type field struct {
 	key  string
 }
 
-// Fields that every hash starts with: revision and length of the ledger; of a task also whether it is over and how many
-// intents are kept, of the agent the number of outcomes ever pended.
+// Fields that hashes start with: the head, and the agent's pending outcomes.
 var (
-	headTask  = []string{"r", "h", "x", "y"}
-	headAgent = []string{"r", "h", "p"}
+	headTask  = []string{"m"}
+	headAgent = []string{"m", "p"}
 )
 
 // viewTrust is the view that also shows how many outcomes are not folded yet.
 const viewTrust = "trust"
 
 // reserved are names of keys of an agent that no view may have.
-var reserved = []string{"agent", "pending", "notes", "queue", "task", "records", "ledger", "links", "oddlinks"}
+var reserved = []string{"agent", "notes", "queue", "ends", "task", "records", "ledger", "links", "oddlinks"}
 
 // linkSize is the length of a chain link that is stored in place.
 const linkSize = 64
@@ -67,11 +68,13 @@ func encode(ks keys, t *txn.Txn, keep int64) *encoder {
 		}
 	}
 	inTask, inAgent := t.Raises()
-	e.k = []string{ks.task(t.Task), ks.records(t.Task), ks.agent(), ks.pending(), ks.queue(txn.Leases), ks.ends(), ks.ledger(t.Task)}
-	e.where[e.k[6]] = 7
+	e.k = []string{ks.task(t.Task), ks.records(t.Task), ks.agent(), ks.queue(txn.Leases), ks.ends(), ks.ledger(t.Task)}
+	if t.Task != "" {
+		e.where[e.k[5]] = 6
+	}
 	e.a = make([]any, 0, 12+len(e.number)+5*len(t.Clauses))
-	e.a = append(e.a, string(rune(t.Phase)), t.Fence, t.Owner, t.TTL, t.Step, inTask, inAgent, reads,
-		len(e.names[0]), len(e.names[1]), len(e.names[2]), writes, keep, expires)
+	e.a = append(e.a, string(rune(t.Phase)), t.Fence, t.Owner, t.TTL, t.Step, flags(inTask, inAgent, reads, writes, expires),
+		len(e.names[0]), len(e.names[1]), len(e.names[2]), keep)
 	for _, names := range e.names {
 		for _, n := range names {
 			e.a = append(e.a, n)
@@ -149,19 +152,34 @@ func (e *encoder) clause(c *txn.Clause) {
 	case txn.Expect:
 		e.a = append(e.a, op, e.of(c, 'v'), version(c.N))
 	case txn.Put:
+		if at := e.events[c.Val]; at > 0 { // an intent's cell holds the event that began it
+			e.a = append(e.a, "p", e.of(c, 'v'), at)
+			return
+		}
 		e.a = append(e.a, op, e.of(c, 'v'), c.Val)
 	case txn.Count:
-		e.a = append(e.a, soft("C", "c", c), e.of(c, 'c'), c.N, c.Min, c.Max)
+		switch {
+		case !c.Soft:
+			e.a = append(e.a, op, e.of(c, 'c'), c.N, c.Min, c.Max)
+		case c.N != 0:
+			e.a = append(e.a, "c", e.of(c, 'c'), c.N)
+		default:
+			e.a = append(e.a, "?")
+		}
 	case txn.Have:
-		e.a = append(e.a, op, e.of(c, 'k'), state(c.From), c.N)
+		e.a = append(e.a, op, e.of(c, 'k'), state(c.From), max(c.N, -1))
 	case txn.Take:
-		e.a = append(e.a, soft("K", "k", c), e.of(c, 'k'), state(c.From), state(c.To), c.N)
+		e.a = append(e.a, soft("K", "k", c), e.of(c, 'k'), state(c.From), state(c.To), max(c.N, -1))
 	case txn.Set:
 		e.a = append(e.a, op, e.of(c, 'k'), longState(c.To)+c.Val, c.N)
 	case txn.Time:
 		e.a = append(e.a, op, c.Min, c.Max)
 	case txn.Event:
 		e.a = append(e.a, op, string(rune(c.Scope)), e.key(e.keys.ledger(e.book(c))), c.Val)
+		if e.events == nil {
+			e.events = map[string]int{}
+		}
+		e.events[c.Val] = len(e.a)
 	case txn.Link:
 		odd := 0
 		if len(c.Val) != linkSize {
@@ -198,6 +216,17 @@ func (e *encoder) book(c *txn.Clause) string {
 		return ""
 	}
 	return e.t.Task
+}
+
+func flags(of ...bool) string {
+	b := make([]byte, len(of))
+	for i, f := range of {
+		b[i] = '0'
+		if f {
+			b[i] = '1'
+		}
+	}
+	return string(b)
 }
 
 func soft(hard, soft string, c *txn.Clause) string {

@@ -52,7 +52,7 @@ func failOver(t *testing.T, replicas int) (acknowledged int, err error) {
 	defer func() { _ = conn.Close() }()
 	require.NoError(t, conn.ReadOnly(ctx).Err())
 	require.Eventually(t, func() bool {
-		n, err := conn.XLen(ctx, "delta:{a}:ledger:t").Result()
+		n, err := conn.LLen(ctx, "delta:{a}:ledger:t").Result()
 		return err == nil && n == 10
 	}, 5*time.Second, 5*time.Millisecond, "the replica has what there is")
 	lagging := replica.Client(t)

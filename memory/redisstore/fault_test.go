@@ -118,7 +118,7 @@ func TestALossIsNoticed(t *testing.T) {
 	_, err := other.Load(ctx, "a", "t", nil)
 	require.NoError(t, err)
 	c := srv.Client(t)
-	require.NoError(t, c.HSet(ctx, "delta:{a}:task:t", "r", 1, "vk", "0000000000000001x").Err(), "as a lagging replica has it")
+	require.NoError(t, c.HSet(ctx, "delta:{a}:task:t", "m", "0000000000000001000000000000000100", "vk", "0000000000000001x").Err(), "as a lagging replica has it")
 	_, err = s.Apply(ctx, put("a", "3"))
 	var lost *memory.LostError
 	require.ErrorAs(t, err, &lost)

@@ -27,7 +27,6 @@ var (
 
 func (k keys) agent() string              { return k.base + ":agent" }
 func (k keys) ends() string               { return k.base + ":ends" }
-func (k keys) pending() string            { return k.base + ":pending" }
 func (k keys) notes() string              { return k.base + ":notes" }
 func (k keys) view(name string) string    { return k.base + ":" + escape(name) }
 func (k keys) queue(name string) string   { return k.base + ":queue:" + escape(name) }

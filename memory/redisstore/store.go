@@ -126,7 +126,7 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 		have = nil
 	}
 	k := s.keys(agent)
-	names, revs := []string{k.agent(), k.pending()}, []any{-1, -1}
+	names, revs := []string{k.agent()}, []any{-1, -1}
 	if task != "" {
 		names = append(names, k.task(task), k.ledger(task))
 	}
@@ -170,8 +170,7 @@ func (s *Store) Records(ctx context.Context, agent, task string, from int64, lim
 	}
 	from = max(from, 1)
 	k := s.keys(agent)
-	first := strconv.FormatInt(from, 10)
-	entries, err := s.client.XRangeN(ctx, k.ledger(task), first, "+", int64(limit)).Result()
+	entries, err := s.client.LRange(ctx, k.ledger(task), from-1, from-2+int64(limit)).Result()
 	if err != nil || len(entries) == 0 {
 		return nil, s.done(ctx, "read ledger", err)
 	}
@@ -182,13 +181,12 @@ func (s *Store) Records(ctx context.Context, agent, task string, from int64, lim
 	}
 	out := make([]txn.Stored, len(entries))
 	for i, x := range entries {
-		var r reader
-		seq, _ := strconv.ParseInt(x.ID[:max(0, len(x.ID)-2)], 10, 64)
-		if seq != from+int64(i) {
-			return nil, fmt.Errorf("redis: read ledger: record %d of task %q of agent %q is missing", from+int64(i), task, agent)
+		seq := from + int64(i)
+		if len(x) < digits {
+			return nil, fmt.Errorf("redis: read ledger: record %d of task %q of agent %q is not one of this program: %.40q", seq, task, agent, x)
 		}
-		val, _ := x.Values["e"].(string)
-		out[i] = txn.Stored{Seq: seq, At: r.number(x.Values["t"]), Val: val}
+		var r reader
+		out[i] = txn.Stored{Seq: seq, At: r.number(x[:digits]), Val: x[digits:]}
 		if out[i].Link, err = s.link(ctx, k.odd(task), links, i, seq); err != nil || r.err != nil {
 			return nil, s.done(ctx, "read ledger", errors.Join(err, r.err))
 		}

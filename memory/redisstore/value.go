@@ -13,8 +13,13 @@ import (
 //	v + name  cell      version, value
 //	c + name  counter   the number
 //	k + name  token     set at, expires at (0 never), length of the state in 4 digits, state, value
-//	l + name  lease     phase, the phase that left it so, k where it is kept, until, sequence, fence|step|owner, NUL, cells
-//	r  h  p  x  y       revision, length of the ledger, outcomes ever pended, whether the task is over, intents kept
+//	l + name  lease     phase, the phase that left it so, k where it is kept, until (ended: from when on it may go), sequence,
+//	                    fence|step|owner, NUL, cells put: length of the name in 4 digits, name, version
+//	m         head      revision, length of the ledger; of a task: whether it is over, intents kept; of an agent: outcomes
+//	                    ever pended
+//	p         pending   sequence, length of the outcome in 8 digits, outcome; one behind the other
+//
+// A ledger is a list of store time and event.
 const digits = 16
 
 // reader turns replies into values and keeps the first fault.
@@ -74,8 +79,12 @@ func (r *reader) lease(s string) txn.Lease {
 		r.fail("a lease", s)
 		return txn.Lease{}
 	}
+	until := int64(0)
+	if s[0] == byte(txn.Begin) {
+		until = r.number(s[3 : 3+digits])
+	}
 	return txn.Lease{
-		Phase: txn.Phase(s[0]), Until: r.number(s[3 : 3+digits]), Seq: r.number(s[3+digits : head]),
+		Phase: txn.Phase(s[0]), Until: until, Seq: r.number(s[3+digits : head]),
 		Fence: r.number(p[0]), Step: r.number(p[1]), Owner: p[2],
 	}
 }
@@ -89,8 +98,12 @@ func (r *reader) into(sp *txn.Space, name, val string) {
 		sp.Counters[name[1:]] = r.number(val)
 	case 'k':
 		sp.Tokens[name[1:]] = r.token(val)
-	case 'r':
-		sp.Rev = r.number(val)
+	case 'm':
+		if len(val) < 2*digits {
+			r.fail("a head", val)
+			return
+		}
+		sp.Rev = r.number(val[:digits])
 	}
 }
 
@@ -109,15 +122,21 @@ func (r *reader) space(v any) txn.Space {
 }
 
 func (r *reader) pending(v any) []txn.Pending {
-	list, _ := v.([]any)
-	out := make([]txn.Pending, 0, len(list))
-	for _, p := range list {
-		s, _ := p.(string)
-		seq, val, ok := strings.Cut(s, "|")
-		if !ok {
-			r.fail("a pending outcome", s)
+	s, _ := v.(string)
+	var out []txn.Pending
+	for s != "" {
+		const head = digits + 8
+		if len(s) < head {
+			r.fail("pending outcomes", s)
+			return nil
 		}
-		out = append(out, txn.Pending{Seq: r.number(seq), Val: val})
+		n := int(r.number(s[digits:head]))
+		if n < 0 || n > len(s)-head {
+			r.fail("pending outcomes", s)
+			return nil
+		}
+		out = append(out, txn.Pending{Seq: r.number(s[:digits]), Val: s[head : head+n]})
+		s = s[head+n:]
 	}
 	return out
 }
