@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -164,6 +165,41 @@ func TestMeasure(t *testing.T) {
 		}
 		cl.Del(ctx, "delta:{desk}:pending")
 		cl.Del(ctx, "delta:{desk}:queue:leases")
+	}
+	text, _ := os.ReadFile("../../memory/redisstore/apply.lua")
+	for _, w := range []struct {
+		name string
+		a    []any
+		oid  string
+	}{{"begin", begin, oid}, {"settle", settle, soid}} {
+		for _, mark := range []string{"local phase, fence", "local oR, oA", "local taskRev, taskSeq, over", "local set = {}", "local lease = nR", "local function matches", "local owned, later", "local seq, had", "local leases = {}", "if expires then", "-- One write a hash", "store('HSET', K[1]", "-- A task that is over", "-- A few of", "return reply(1, -1"} {
+			cut := strings.Replace(string(text), mark, "do return 1 end\n"+mark, 1)
+			sc := redis.NewScript(cut)
+			sha := sc.Load(ctx, cl).Val()
+			f := fresh(w.oid)
+
+			t.Logf("%-6s up to %-30s %.2f", w.name, mark, run(w.a, func(a []any, i int) { f(a, i); if i%10 == 0 {cl.HDel(ctx, "delta:{desk}:agent", "p") }}, sha))
+		}
+	}
+	for _, snip := range []struct{ name, text string }{
+		{"return 1", "return 1"},
+		{"time", "local t=redis.call('TIME') return 1"},
+		{"time+now", "local t=redis.call('TIME') local us=t[2] local now=t[1]..string.sub('000000',#us+1)..us return 1"},
+		{"hmget x3", "local A,K=ARGV,KEYS local c=redis.call local cur=c('HMGET',K[1],unpack(A,11,15)) local r=c('HMGET',K[2],unpack(A,16,17)) r=c('HMGET',K[3],unpack(A,18,20)) return 1"},
+		{"hmget x1", "local A,K=ARGV,KEYS local c=redis.call local cur=c('HMGET',K[1],unpack(A,11,15)) return 1"},
+		{"hset x1", "local A,K=ARGV,KEYS local c=redis.call c('HSET','delta:{desk}:x','a','b','c','d') return 1"},
+		{"hset big", "local A,K=ARGV,KEYS local c=redis.call c('HSET','delta:{desk}:x','a',A[31],'c','d') return 1"},
+		{"rpush", "local A,K=ARGV,KEYS local c=redis.call c('RPUSH','delta:{desk}:y',A[31]) return 1"},
+		{"zadd", "local A,K=ARGV,KEYS local c=redis.call c('ZADD','delta:{desk}:z','123', 'x') return 1"},
+		{"closures", "local function a() end local function b() return a end local function c() return b end local function d() return c end return 1"},
+		{"fmt x10", "local f=string.format local x for i=1,10 do x=f('%016.0f', 1234567890123456) end return 1"},
+		{"concat big", "local A=ARGV local x='0000000000000001'..A[31] return 1"},
+		{"match", "local a,b,c,d,e=string.match('BB-17960540942202220000000000000001123|0|q4tdawv3xnlgdgqu.200','^(.)(.)(.)(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d+)|(%d+)|(%Z*)(.*)$') return 1"},
+		{"reply 8", "return {1,2,'1796054094220222','0','0','12','13',''}"},
+	} {
+		sc := redis.NewScript(snip.text)
+		sha := sc.Load(ctx, cl).Val()
+		t.Logf("%-12s %.2f", snip.name, run(begin, nil, sha))
 	}
 	for _, x := range [][]any{begin, settle} {
 		for _, v := range x {

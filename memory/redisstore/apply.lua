@@ -61,11 +61,15 @@ if headA then agentRev, agentSeq, pended = num(sub(headA, 1, 16)), num(sub(headA
 
 local set = {} -- what fields became, where that is asked for
 local function reply(status, failed, seq, untl)
-  local out = { status, failed, now, n0(seq), untl, n0(taskRev), n0(agentRev), pending }
+  local out = { status, failed, now, seq, untl, taskRev, agentRev, pending }
   if status == 0 or reads then
     for i = 1, n do
       local v = cur[i]
       if status == 1 and set[i] ~= nil then v = set[i] end
+      if v and i > oR + 1 and i <= oA and sub(v, 17, 17) == '\1' then -- its text is that of a record
+        local e = call('LINDEX', K[6], num(sub(v, 18)) - 1)
+        v = e and sub(v, 1, 16) .. sub(e, 17)
+      end
       out[8 + i] = v
     end
   end
@@ -136,11 +140,11 @@ while i <= last do
     if v > 9007199254740991 then v = 9007199254740991 elseif v < -9007199254740991 then v = -9007199254740991 end
     put(f, n0(v))
     i = i + 3
-  elseif op == 'P' or op == 'p' then -- p: its value stands with an event already
+  elseif op == 'P' or op == 'p' then -- p: its text is that of the event of that number in this transaction
     local f, v = num(A[i + 1]), A[i + 2]
-    if op == 'p' then v = A[num(v)] end
     local c = cur[f]
     local ver = c and n16(sub(c, 1, 16) + 1) or '0000000000000001'
+    if op == 'p' then v = '\1' .. n0(taskSeq + v) end
     put(f, ver .. v)
     if f > oR and f <= oA then
       local name = A[at + f - 1]
@@ -253,15 +257,16 @@ local leases = {} -- by number of their field
 local untl, member = '0', A[#A]
 local function ends(name) -- an intent may go some time from now
   if keep < 0 then return ZERO end
-  call('RPUSH', K[5], n16(NOW + keep) .. K[2] .. '\n' .. name)
-  return n16(NOW + keep)
+  local due = n16(NOW + keep)
+  call('RPUSH', K[5], due .. K[2] .. '\n' .. name)
+  return due
 end
 if phase ~= 'N' then
   local step, cells, k = A[5], lCells or '', lKept or '-'
   if owned ~= '' then cells = (cells == '' and '\0' or cells) .. owned end
   if phase == 'X' or phase == 'Z' or phase == 'Y' then
     local due = k == '-' and ends(sub(A[at + oR], 2)) or ZERO
-    leases[oR + 1] = 'X' .. phase .. k .. due .. n16(seq) .. fence .. '|' .. (lStep or '0') .. '|' .. owner .. cells
+    leases[oR + 1] = fmt('X%s%s%s%016.0f%s|%s|%s', phase, k, due, seq, fence, lStep or '0', owner) .. cells
   elseif phase == 'K' then
     leases[oR + 1] = 'KK' .. k .. ZERO .. n16(seq) .. fence .. '|0|' .. owner .. cells
   else
@@ -269,7 +274,7 @@ if phase ~= 'N' then
     if phase == 'L' and step == '0' then -- a heartbeat: repeats of the last step are still recognised
       leases[oR + 1] = 'B' .. lBy .. k .. untl .. lSeq .. lFence .. '|' .. lStep .. '|' .. lOwner .. cells
     else
-      leases[oR + 1] = 'B' .. phase .. k .. untl .. n16(seq) .. fence .. '|' .. (phase == 'L' and step or '0') .. '|' .. owner .. cells
+      leases[oR + 1] = fmt('B%s%s%s%016.0f%s|%s|%s', phase, k, untl, seq, fence, phase == 'L' and step or '0', owner) .. cells
     end
   end
   if untl ~= '0' then call('ZADD', K[4], untl, member) elseif lPhase == 'B' then call('ZREM', K[4], member) end
@@ -303,12 +308,12 @@ if sub(flags, 1, 1) == '1' then taskRev = taskRev + 1 end
 if sub(flags, 2, 2) == '1' then agentRev = agentRev + 1 end
 if nT > 0 and not gone and (sub(flags, 1, 1) == '1' or taskSeq > had or expires) then
   wT[#wT + 1] = 'm'
-  wT[#wT + 1] = n16(taskRev) .. n16(taskSeq) .. over .. n0(kept)
+  wT[#wT + 1] = fmt('%016.0f%016.0f%s%d', taskRev, taskSeq, over, kept)
 end
 if #wA > 0 or #dA > 0 or agentSeq > hadA or sub(flags, 2, 2) == '1' then
   local k = #wA
   wA[k + 1] = 'm'
-  wA[k + 2] = n16(agentRev) .. n16(agentSeq) .. n16(pended)
+  wA[k + 2] = fmt('%016.0f%016.0f%016.0f', agentRev, agentSeq, pended)
   if pending ~= (cur[oA + 2] or '') then
     wA[k + 3] = 'p'
     wA[k + 4] = pending

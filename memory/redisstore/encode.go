@@ -25,7 +25,7 @@ type encoder struct {
 	where  map[string]int // number of a key, from 1
 	k      []string
 	a      []any
-	events map[string]int // number of the argument that holds the text of an event
+	events []string // of the task, in order
 }
 
 // field is a name space and a name within a hash: what a clause speaks of.
@@ -152,8 +152,8 @@ func (e *encoder) clause(c *txn.Clause) {
 	case txn.Expect:
 		e.a = append(e.a, op, e.of(c, 'v'), version(c.N))
 	case txn.Put:
-		if at := e.events[c.Val]; at > 0 { // an intent's cell holds the event that began it
-			e.a = append(e.a, "p", e.of(c, 'v'), at)
+		if at := slices.Index(e.events, c.Val); at >= 0 && c.Scope == txn.Record { // an intent's cell holds the event that began it
+			e.a = append(e.a, "p", e.of(c, 'v'), at+1)
 			return
 		}
 		e.a = append(e.a, op, e.of(c, 'v'), c.Val)
@@ -176,10 +176,9 @@ func (e *encoder) clause(c *txn.Clause) {
 		e.a = append(e.a, op, c.Min, c.Max)
 	case txn.Event:
 		e.a = append(e.a, op, string(rune(c.Scope)), e.key(e.keys.ledger(e.book(c))), c.Val)
-		if e.events == nil {
-			e.events = map[string]int{}
+		if c.Scope == txn.Task {
+			e.events = append(e.events, c.Val)
 		}
-		e.events[c.Val] = len(e.a)
 	case txn.Link:
 		odd := 0
 		if len(c.Val) != linkSize {
@@ -269,6 +268,9 @@ func checkForm(t *txn.Txn) error {
 		return fmt.Errorf("owner %q has a NUL", t.Owner)
 	}
 	for i := range t.Clauses {
+		if c := &t.Clauses[i]; c.Scope == txn.Record && c.Op == txn.Put && strings.HasPrefix(c.Val, "\x01") {
+			return fmt.Errorf("clause %d (%c %s): a value that begins with the byte 1", i, c.Op, c.Key)
+		}
 		if c := &t.Clauses[i]; c.Op == txn.Show && slices.Contains(reserved, c.Key) {
 			return fmt.Errorf("clause %d: a view named %s would stand in the place of the store's own", i, c.Key)
 		}

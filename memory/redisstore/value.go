@@ -10,7 +10,7 @@ import (
 
 // How values stand in the hashes; numbers in front have 16 digits, so that they compare as text.
 //
-//	v + name  cell      version, value
+//	v + name  cell      version, value; of the records also version, byte 1, number of the record that has the value's text
 //	c + name  counter   the number
 //	k + name  token     set at, expires at (0 never), length of the state in 4 digits, state, value
 //	l + name  lease     phase, the phase that left it so, k where it is kept, until (ended: from when on it may go), sequence,
