@@ -41,9 +41,13 @@ test: deps ## unit tests of all packages, race detector on, shuffled
 	CGO_ENABLED=1 go test -race -shuffle=on $(PKG)
 
 .PHONY: test-heavy
-test-heavy: ## the tests under the build tag heavy, then every fuzz target for FUZZTIME
+test-heavy: test-modules ## the modules inside, the tests under the build tag heavy, then every fuzz target for FUZZTIME
 	scripts/heavy
 	scripts/fuzz $(FUZZTIME) $(FUZZBUDGET) $(FUZZED)
+
+.PHONY: test-modules
+test-modules: ## vet and test the modules inside this one, whose libraries are heavy to compile
+	scripts/modules test
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (make fuzz FUZZTIME=5m FUZZBUDGET=7200)
@@ -86,8 +90,9 @@ lint-static: ## staticcheck, heavy tests included
 	$(STATICCHECK) -tags heavy ./...
 
 .PHONY: lint-modules
-lint-modules: ## go.mod is tidy, the downloaded modules are what go.sum says
+lint-modules: ## go.mod is tidy, here and in the modules inside, the downloaded modules are what go.sum says
 	go mod tidy -diff
+	scripts/modules tidy
 	go mod verify
 
 .PHONY: lint-shape

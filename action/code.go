@@ -10,6 +10,7 @@ const (
 
 	Cancelled        Code = "CANCELLED"
 	TaskClosed       Code = "TASK_CLOSED"
+	TaskPaused       Code = "TASK_PAUSED"
 	ActionUnknown    Code = "ACTION_UNKNOWN"
 	ToolUnknown      Code = "TOOL_UNKNOWN"
 	ChannelUnknown   Code = "CHANNEL_UNKNOWN"
@@ -102,6 +103,7 @@ var infos = []Info{
 	{OK, 0, LayerTool, Yes, LearnsOk, true, ChargeActual, false, false, "the call succeeded; its output follows"},
 	{Cancelled, 1, LayerOversight, No, LearnsNothing, false, ChargeNothing, false, false, "the task was cancelled"},
 	{TaskClosed, 1, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, false, "the task has ended or its deadline has passed"},
+	{TaskPaused, 1, LayerOversight, No, LearnsNothing, false, ChargeNothing, true, false, "the task is paused until a person has looked at it"},
 	{ActionUnknown, 2, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, true, "there is no such action"},
 	{ToolUnknown, 2, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, false, "the function of a call may not call this action"},
 	{ChannelUnknown, 2, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the task has no such channel to send messages over"},

@@ -38,8 +38,19 @@ type Offer struct {
 // Clone returns a copy that shares nothing.
 func (o Offer) Clone() Offer {
 	o.Actions, o.Guidance = slices.Clone(o.Actions), slices.Clone(o.Guidance)
+	size := 0
 	for i := range o.Actions {
-		o.Actions[i].Schema = slices.Clone(o.Actions[i].Schema)
+		size += len(o.Actions[i].Schema)
+	}
+	all := make([]byte, 0, size) // one piece for all schemas; none can grow into the next
+	for i := range o.Actions {
+		text := &o.Actions[i].Schema
+		if *text == nil {
+			continue
+		}
+		from := len(all)
+		all = append(all, *text...)
+		*text = all[from:len(all):len(all)]
 	}
 	return o
 }

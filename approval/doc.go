@@ -16,5 +16,6 @@
 //
 // Waiting too long is expiry: never a rejection and never consent. A consent is used once, by one intent. That intent
 // alone gives it back, and only where it never started. Rejected, expired and revoked absorb: nothing leaves them.
-// Another try is another request; a rejected call is not asked about again in its task ([State.AskAgain]).
+// Where an action asks for several people ([Quorum]), approve is the last consent that it takes; those before it are
+// [Votes], and the request stays pending. Another try is another request; a rejected call is not asked about again in its task ([State.AskAgain]).
 package approval

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // Bounds on what a person is shown of one input: more is not read.
 const (
 	MaxFields = 40  // fields, and differences
-	MaxValue  = 200 // bytes of one value
+	MaxValue  = 200 // bytes of one value, and of one path
 )
 
 // Field is one value of an input as it is shown: nothing in it is invisible (see [action.Visible]), a secret is hidden.
@@ -28,7 +29,7 @@ type Field struct {
 	Secret bool   `json:"secret,omitempty"` // Value says nothing
 }
 
-// Difference is one field that differs between two inputs, as it is shown. "" is a field that is not there.
+// Difference is one place in which two inputs differ, as it is shown. "" is a value that is not there.
 type Difference struct {
 	Path string `json:"path"`
 	Was  string `json:"was,omitempty"`
@@ -38,167 +39,283 @@ type Difference struct {
 // secretValue stands for what must not be shown.
 const secretValue = "(secret)"
 
-// Fields returns the values of an input in canonical form, in the order of their paths, at most MaxFields, and how many
-// more there are. Values at or below the places given, dotted paths without stars, are secret.
+// Fields returns the values of an input in canonical form, in the order of their names, at most MaxFields, and how many
+// more there are. Secrets are dotted paths, in which a star is any member or element: values at or below them are hidden.
 func Fields(input json.RawMessage, secrets []string) (fields []Field, more int, err error) {
-	all, err := flatten(input)
+	tree, err := parse(input)
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, f := range all {
+	hide := patterns(secrets)
+	leaves(nil, tree, func(at place, v any) {
 		if len(fields) == MaxFields {
-			return fields, len(all) - MaxFields, nil
+			more++
+			return
 		}
-		fields = append(fields, show(f, secrets))
-	}
-	return fields, 0, nil
+		text := textOf(v)
+		f := Field{Path: at.String(), Value: shownValue(text), Secret: hide.cover(at)}
+		switch {
+		case f.Secret:
+			f.Value = secretValue
+		case len(text) > MaxValue:
+			f.Size = len(text)
+		}
+		fields = append(fields, f)
+	})
+	return fields, more, nil
 }
 
 // Differences returns where two inputs in canonical form differ, at most MaxFields places, and how many more there are.
 // That a secret differs is told, its values are not.
 func Differences(was, now json.RawMessage, secrets []string) (out []Difference, more int, err error) {
-	all, err := differences(was, now)
-	if err != nil {
-		return nil, 0, err
-	}
-	for _, d := range all {
+	hide := patterns(secrets)
+	err = differ(was, now, func(at place, a, b any) bool {
 		if len(out) == MaxFields {
-			return out, len(all) - MaxFields, nil
+			more++
+			return true
 		}
-		out = append(out, Difference{action.Visible(d.Path), value(d.Was, d.Path, secrets), value(d.Now, d.Path, secrets)})
-	}
-	return out, 0, nil
+		d := Difference{Path: at.String()}
+		for _, side := range []struct {
+			to *string
+			v  any
+		}{{&d.Was, a}, {&d.Now, b}} {
+			switch {
+			case side.v == absent{}:
+			case hide.touch(at):
+				*side.to = secretValue
+			default:
+				*side.to = shownValue(textOf(side.v))
+			}
+		}
+		out = append(out, d)
+		return true
+	})
+	return out, more, err
 }
 
 // DifferOnly reports the first place where two inputs in canonical form differ that none of the paths covers: a path
 // covers what is at or below it, and a star in it is any member or element. Nil: they differ there only, or not at all.
 func DifferOnly(a, b json.RawMessage, paths []string) error {
-	all, err := differences(a, b)
-	if err != nil {
-		return err
-	}
-	for _, d := range all {
-		if !slices.ContainsFunc(paths, func(p string) bool { return covers(p, d.Path) }) {
-			return fmt.Errorf("they differ in %q, which is not among the fields that may differ", action.Visible(d.Path))
+	may, other := patterns(paths), ""
+	found := false
+	err := differ(a, b, func(at place, _, _ any) bool {
+		if may.cover(at) {
+			return true
 		}
+		other, found = at.String(), true
+		return false
+	})
+	if err == nil && found {
+		err = fmt.Errorf("they differ in %q, which is not among the fields that may differ", other)
 	}
-	return nil
+	return err
 }
 
-func show(f leaf, secrets []string) Field {
-	out := Field{Path: action.Visible(f.path), Value: value(f.text, f.path, secrets), Secret: hidden(f.path, secrets)}
-	if len(f.text) > MaxValue && !out.Secret {
-		out.Size = len(f.text)
+func shownValue(text string) string {
+	return action.CutTo(action.Visible(action.CutTo(text, MaxValue)), 4*MaxValue)
+}
+
+// place is where a value stands in a document: the names and indices that lead to it. It is spelt only where it is shown:
+// a document may hold a long name above very many values.
+type place []string
+
+var escape = strings.NewReplacer(`\`, `\\`, ".", `\.`, "*", `\*`)
+
+// emptyName is how a member without a name is spelt: else its path would be that of what holds it. No escaped name is this.
+const emptyName = `\e`
+
+// String returns the dotted path, cut to MaxValue.
+func (p place) String() string {
+	var b strings.Builder
+	for i, name := range p {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(cmp.Or(escape.Replace(action.CutTo(name, MaxValue)), emptyName))
+		if b.Len() > MaxValue {
+			break
+		}
+	}
+	return action.CutTo(action.Visible(action.CutTo(b.String(), MaxValue)), 4*MaxValue)
+}
+
+// pattern is a dotted path, taken apart.
+type pattern []step
+
+type step struct {
+	name string
+	any  bool
+}
+
+type patternList []pattern
+
+func patterns(paths []string) (out patternList) {
+	for _, p := range paths {
+		out = append(out, split(p))
 	}
 	return out
 }
 
-func value(text, path string, secrets []string) string {
-	switch {
-	case text == "":
-		return ""
-	case hidden(path, secrets):
-		return secretValue
+// split takes a dotted path apart: a backslash makes the dot or star behind it part of a name.
+func split(path string) (out pattern) {
+	if path == "" {
+		return nil // the whole document
 	}
-	return action.CutTo(action.Visible(action.CutTo(text, MaxValue)), 4*MaxValue)
+	var name strings.Builder
+	escaped, literal := false, false
+	end := func() {
+		s := name.String()
+		out = append(out, step{name: s, any: s == "*" && !literal})
+		name.Reset()
+		literal = false
+	}
+	for _, r := range path {
+		switch {
+		case escaped:
+			name.WriteRune(r)
+			escaped, literal = false, true
+		case r == '\\':
+			escaped = true
+		case r == '.':
+			end()
+		default:
+			name.WriteRune(r)
+		}
+	}
+	end()
+	return out
 }
 
-func hidden(path string, secrets []string) bool {
-	return slices.ContainsFunc(secrets, func(s string) bool { return covers(s, path) })
+// cover reports whether the place is at or below one of the patterns.
+func (l patternList) cover(at place) bool {
+	return slices.ContainsFunc(l, func(p pattern) bool { return len(p) <= len(at) && p.matches(at) })
 }
 
-// covers compares name by name. Both sides escape dots in names alike, so that cutting an escaped one in two does no harm.
-func covers(pattern, path string) bool {
-	if pattern == "" {
-		return true
-	}
-	want, have := strings.Split(pattern, "."), strings.Split(path, ".")
-	if path == "" || len(want) > len(have) {
-		return false
-	}
-	for i, w := range want {
-		if w != "*" && w != have[i] && (w != "" || have[i] != emptyName) {
+// touch reports whether one of the patterns is at, below or above the place: what is shown of it would show the other.
+func (l patternList) touch(at place) bool {
+	return slices.ContainsFunc(l, func(p pattern) bool { return p.matches(at) })
+}
+
+// matches compares as far as both go.
+func (p pattern) matches(at place) bool {
+	for i := range min(len(p), len(at)) {
+		if !p[i].any && p[i].name != at[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// emptyName stands for a member without a name: else its path would be that of what holds it. No escaped name is this.
-const emptyName = `\e`
-
-// leaf is a value that has nothing below it. Kinds tells members from elements: "a.0" may be either.
-type leaf struct{ path, kinds, text string }
-
-func differences(was, now json.RawMessage) (out []Difference, err error) {
-	before, err := flatten(was)
-	if err != nil {
-		return nil, err
-	}
-	after, err := flatten(now)
-	if err != nil {
-		return nil, err
-	}
-	for len(before)+len(after) > 0 {
-		switch {
-		case len(after) == 0 || len(before) > 0 && before[0].path < after[0].path:
-			out = append(out, Difference{Path: before[0].path, Was: before[0].text})
-			before = before[1:]
-		case len(before) == 0 || after[0].path < before[0].path:
-			out = append(out, Difference{Path: after[0].path, Now: after[0].text})
-			after = after[1:]
-		default:
-			if before[0] != after[0] {
-				out = append(out, Difference{before[0].path, before[0].text, after[0].text})
-			}
-			before, after = before[1:], after[1:]
-		}
-	}
-	return out, nil
-}
-
-// flatten returns the leaves of a document, sorted by path.
-func flatten(doc json.RawMessage) ([]leaf, error) {
-	d := json.NewDecoder(bytes.NewReader(doc))
-	d.UseNumber()
-	var tree any
-	if err := d.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("input of an approval: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("input of an approval: data behind it")
-	}
-	var out []leaf
-	walk(leaf{}, tree, &out)
-	slices.SortFunc(out, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
-	return out, nil
-}
-
-var escape = strings.NewReplacer(`\`, `\\`, ".", `\.`, "*", `\*`)
-
-func walk(at leaf, v any, out *[]leaf) {
-	below := func(kind, name string, v any) {
-		if at.kinds != "" {
-			name = at.path + "." + name
-		}
-		walk(leaf{path: name, kinds: at.kinds + kind}, v, out)
-	}
+// leaves passes the values that have nothing below them. The place is valid during the call.
+func leaves(at place, v any, pass func(place, any)) {
 	switch v := v.(type) {
 	case map[string]any:
-		for name, e := range v { // in any order: the leaves are sorted
-			below("m", cmp.Or(escape.Replace(name), emptyName), e)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			leaves(append(at, name), v[name], pass)
 		}
 		if len(v) > 0 {
 			return
 		}
 	case []any:
 		for i, e := range v {
-			below("e", strconv.Itoa(i), e)
+			leaves(append(at, strconv.Itoa(i)), e, pass)
 		}
 		if len(v) > 0 {
 			return
 		}
 	}
-	at.text, _ = encode("value", v) // what was decoded can be written
-	*out = append(*out, at)
+	pass(at, v)
+}
+
+// absent is a value that is not there.
+type absent struct{}
+
+func differ(a, b json.RawMessage, pass func(place, any, any) bool) error {
+	was, err := parse(a)
+	if err != nil {
+		return err
+	}
+	now, err := parse(b)
+	if err != nil {
+		return err
+	}
+	compare(nil, was, now, pass)
+	return nil
+}
+
+// compare passes the places where two values differ, as deep as both have something there, until pass says stop.
+func compare(at place, a, b any, pass func(place, any, any) bool) (more bool) {
+	if x, ok := a.(map[string]any); ok {
+		if y, ok := b.(map[string]any); ok {
+			return compareMembers(at, x, y, pass)
+		}
+	}
+	if x, ok := a.([]any); ok {
+		if y, ok := b.([]any); ok {
+			return compareElements(at, x, y, pass)
+		}
+	}
+	if plain(a) && plain(b) && a == b {
+		return true
+	}
+	return pass(at, a, b)
+}
+
+func plain(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+func compareMembers(at place, x, y map[string]any, pass func(place, any, any) bool) bool {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if !compare(append(at, name), member(x, name), member(y, name), pass) {
+			return false
+		}
+	}
+	return true
+}
+
+func member(m map[string]any, name string) any {
+	if v, ok := m[name]; ok {
+		return v
+	}
+	return absent{}
+}
+
+func compareElements(at place, x, y []any, pass func(place, any, any) bool) bool {
+	element := func(l []any, i int) any {
+		if i < len(l) {
+			return l[i]
+		}
+		return absent{}
+	}
+	for i := range max(len(x), len(y)) {
+		if !compare(append(at, strconv.Itoa(i)), element(x, i), element(y, i), pass) {
+			return false
+		}
+	}
+	return true
+}
+
+// parse reads a document; numbers keep their digits.
+func parse(doc json.RawMessage) (tree any, err error) {
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("input of an approval: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("input of an approval: data behind it")
+	}
+	return tree, nil
+}
+
+func textOf(v any) string {
+	text, _ := encode("value", v) // what was decoded can be written
+	return text
 }

@@ -28,6 +28,9 @@ func approvalCases() []Case {
 			{"revoke after use", revokedLate},
 			{"approve after revoke", decidedBoth(Revoke, Approve)},
 			{"a decision whose reply is lost", decidedLost},
+			{"two must consent: one yes is none", twoMustConsent},
+			{"two must consent: one no is enough", oneOfTwoRejects},
+			{"three must consent: many at two engines at once", voteRace},
 		}},
 		{"C06", "the function starts while the confirmation is still open", "no body and no hook before a terminal approval", []Variant{
 			{"never answered", unanswered},
@@ -41,6 +44,8 @@ func approvalCases() []Case {
 			{"nobody", refusedApprover("")},
 			{"somebody who may not", refusedApprover("intern")},
 			{"where anybody may: still not the requester", refusedAmongAll},
+			{"two must consent: one person with two names", oneWithTwoNames},
+			{"who may waive the need for approvals", refusedOverride},
 		}},
 	}
 }

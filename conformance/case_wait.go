@@ -36,6 +36,8 @@ func waitCases() []Case {
 			{"a worker that takes over after it", takenOverApproved(ttl, 1)},
 			{"a worker that takes over in time", takenOverApproved(2*longer, 2)},
 			{"in time it runs", approvedInTime},
+			{"an override of the need for approvals", overrideEnds},
+			{"the start of what an override let through", overrideDelayed},
 		}},
 	}
 }

@@ -136,6 +136,7 @@ func TestTeethOneByOne(t *testing.T) {
 		{"the gate", mutant{action: func(a *conformance.Action) { a.Gated = false }}, []string{"C01", "C02", "C03", "C04", "C06", "C16", "C17", "C18", "C26"}},
 		{"who decides", mutant{decision: func(d *conformance.Decision) { d.By = "boss" }}, []string{"C26"}},
 		{"one decision per request", mutant{yes: true}, []string{"C02", "C16", "C26"}},
+		{"a quorum", mutant{action: func(a *conformance.Action) { a.Quorum = 0 }}, []string{"C02", "C26"}},
 		{"call ids", mutant{call: func(c *conformance.Call) { c.ID = "" }}, []string{"C03", "C07", "C23"}},
 		{"limits", mutant{goal: func(g *conformance.Goal) { g.Limit = conformance.Limit{} }}, []string{"C08", "C11", "C19", "C22", "C27"}},
 		{"estimates", mutant{action: func(a *conformance.Action) { a.Cost = conformance.Cost{} }}, []string{"C08"}},

@@ -72,9 +72,21 @@ type (
 	Resolver interface {
 		Resolve(ctx context.Context, task, intent string, ok bool) error
 	}
+	// Voter honours Action.Quorum.
+	Voter interface {
+		// Votes returns how many people have consented to a request that is pending.
+		Votes(ctx context.Context, approval string) (int, error)
+	}
+	// Overrider lets an operator waive the need for approvals in a task for a while.
+	Overrider interface {
+		Override(ctx context.Context, task, by string, lasts time.Duration) error
+	}
 	// Stopper closes the engine in a hurry: calls under way are told to stop. The store stays.
 	Stopper interface{ Stop() error }
 )
+
+// Operator is who may waive the need for approvals in any task.
+const Operator = "operator"
 
 // Effect is the side-effect class of an action.
 type Effect string
@@ -92,6 +104,7 @@ type Action struct {
 	Version string // "" is "1"
 	Schema  string // JSON Schema of the input; "" is any object
 	Gated   bool   // every call needs an approval
+	Quorum  int    // different people who must consent to it; 0 is one
 	Risk    int    // 1 to 5; 0 is 2, below every threshold used here
 	Effect  Effect
 	Cost    Cost // estimate
@@ -218,7 +231,9 @@ const (
 	Rejected Kind = "approval_rejected"
 	Revoked  Kind = "approval_revoked"
 	Expired  Kind = "approval_expired"
-	Stopped  Kind = "task_cancelled"
+	// Overridden marks a call that an override let through.
+	Overridden Kind = "glass_used"
+	Stopped    Kind = "task_cancelled"
 )
 
 // Record is one record of a ledger.

@@ -18,6 +18,7 @@ type AgentBuilder struct {
 	name, role string
 	actions    []Definition
 	granted    []string
+	delegable  []Definition
 	skills     []string
 }
 
@@ -54,6 +55,7 @@ type Agent struct {
 	compiled   *engine.Agent
 	currency   string
 	skills     []string
+	delegable  map[string]*declaration // what it may pass on and never call
 }
 
 // Name returns the agent's name.
@@ -102,6 +104,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	}
 	faults = append(faults, a.checkBindings(order)...)
 	faults = append(faults, a.checkNames(order)...)
+	faults = append(faults, b.collectDelegable(a)...)
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("agent %q: %w", b.name, errors.Join(faults...))
 	}

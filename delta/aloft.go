@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"context"
 	"sync"
 	"weak"
 )
@@ -10,7 +9,7 @@ import (
 // anew gives its tasks new handles, and cancelling through any of them reaches every call.
 type aloft struct {
 	mu      sync.Mutex
-	flights map[*flight]context.CancelCauseFunc
+	flights map[*flight]struct{}
 	halted  error // why nothing starts any more, once it was cancelled here
 }
 
@@ -34,7 +33,7 @@ func (e *Engine) lastAloft(id string) *aloft {
 	return newAloft()
 }
 
-func newAloft() *aloft { return &aloft{flights: map[*flight]context.CancelCauseFunc{}} }
+func newAloft() *aloft { return &aloft{flights: map[*flight]struct{}{}} }
 
 // board registers a flight; it fails where the task was cancelled already.
 func (a *aloft) board(f *flight) error {
@@ -43,7 +42,7 @@ func (a *aloft) board(f *flight) error {
 	if a.halted != nil {
 		return a.halted
 	}
-	a.flights[f] = f.cancel
+	a.flights[f] = struct{}{}
 	return nil
 }
 
@@ -85,7 +84,7 @@ func (a *aloft) resume() {
 func (a *aloft) interrupt(why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, cancel := range a.flights {
-		cancel(why)
+	for f := range a.flights {
+		f.stop(why)
 	}
 }

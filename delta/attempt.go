@@ -9,10 +9,19 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 )
 
+// NoTimeout says of an action that no timeout bounds its attempts, not even [Config.Timeout]: for functions that surely
+// return soon. It spares the call a goroutine and a timer. The function runs on the goroutine of whoever made the call, who
+// waits until it returns, whatever becomes of task, context and engine; that they ended is noticed then. It cannot be
+// abandoned, and must not call runtime.Goexit, which would end its caller too.
+const NoTimeout time.Duration = -1
+
 // attempt runs the function once, in a goroutine of its own so that it can be abandoned, and says how that ended.
 func (f *flight) attempt(n int) engine.End {
 	limit := f.def.timeout
-	if limit == 0 {
+	switch limit {
+	case NoTimeout:
+		return f.here(n)
+	case 0:
 		limit = f.t.engine.cfg.Timeout
 	}
 	ctx, cancel := context.WithTimeoutCause(f.ctx, limit, errTimeout)
@@ -39,13 +48,54 @@ func (f *flight) launch(c *Context) chan crash {
 				r = crash{returned{err: &panicked{action.TextOf(p)}}, action.Document{}, nil}
 			}
 		}()
-		got := crash{returned: f.def.run(c, f.in)}
-		if got.err = action.Contain(got.err); got.err == nil {
-			got.doc, got.bad = f.def.checkOutput(got.output)
-		}
-		r = got
+		r = f.perform(c)
 	}()
 	return back
+}
+
+// perform is gate 11 and the first half of 12: the function, and its output written as JSON.
+func (f *flight) perform(c *Context) crash {
+	got := crash{returned: f.def.run(c, f.in)}
+	if got.err = action.Contain(got.err); got.err == nil {
+		got.doc, got.bad = f.def.checkOutput(got.output)
+	}
+	return got
+}
+
+// here runs the function on the caller's goroutine: it has no timeout, so nobody waits for it beside the caller. That the
+// call was stopped meanwhile is noticed when it returns.
+func (f *flight) here(n int) engine.End {
+	c := newContext(f.ctx, f, n)
+	started := time.Now()
+	r := f.contained(c, started)
+	used := c.used(time.Since(started), true)
+	if f.ctx.Err() == nil {
+		return f.verdict(r, used)
+	}
+	said := ""
+	if r.done && r.err == nil {
+		said = "the function returned Ok"
+	}
+	return f.stopped(context.Cause(f.ctx), used, said)
+}
+
+// contained returns whatever the function does: a panic is an error. Where it ends the goroutine, which is the caller's,
+// the call is settled on the way out.
+func (f *flight) contained(c *Context, started time.Time) (r crash) {
+	back := false
+	defer func() {
+		if back {
+			return
+		}
+		if p := recover(); p != nil {
+			r = crash{returned{err: &panicked{action.TextOf(p)}}, action.Document{}, nil}
+			return
+		}
+		f.after(f.settle(f.verdict(crash{returned: returned{err: errExited}}, c.used(time.Since(started), true))))
+	}()
+	r = f.perform(c)
+	back = true
+	return r
 }
 
 // crash is what came back from a function, a panic included.
@@ -112,7 +162,7 @@ func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End 
 func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
 	e := f.t.engine
 	leave(&e.functions, back, func(r crash) {
-		<-f.settled
+		f.settled.Wait()
 		end := f.verdict(r, c.used(time.Since(started), true))
 		f.mu.Lock()
 		x := f.run.Late(end, f.end.Code, engine.Beyond(end.Cost, f.charged))

@@ -77,5 +77,5 @@ func (f *flight) renewOnce() bool {
 	return err != nil || reply.OK
 }
 
-// stop tells the function to stop, from the heartbeat's own goroutine.
-func (f *flight) stop(cause error) { f.cancel(cause) }
+// stop tells the function to stop.
+func (f *flight) stop(cause error) { f.course.cancel(cause) }

@@ -25,7 +25,7 @@ import (
 
 // recorded is the event under which each code stands in the ledger; none where nothing can be, or need be, written.
 var recorded = map[action.Code]ledger.Type{
-	action.OK: ledger.Settled, action.Cancelled: ledger.Refused, action.TaskClosed: ledger.Refused, action.ActionUnknown: ledger.Refused,
+	action.OK: ledger.Settled, action.Cancelled: ledger.Refused, action.TaskClosed: ledger.Refused, action.TaskPaused: ledger.Refused, action.ActionUnknown: ledger.Refused,
 	action.ToolUnknown: ledger.Refused, action.ChannelUnknown: ledger.Refused,
 	action.ContextMissing: ledger.Refused, action.InputMalformed: ledger.Refused, action.InputInvalid: ledger.Refused,
 	action.NotLegal: ledger.Refused, action.Denied: ledger.Refused, action.RiskCeiling: ledger.Refused,
@@ -144,6 +144,11 @@ var scenes = []scene{
 			time.Sleep(time.Minute)
 			return w.make(p, call("act", "a"))
 		}},
+	{code: action.TaskPaused, not: []path{byRun}, play: func(w *world, p path) action.Outcome {
+		_, err := w.task.Escalate(w.Context(), action.ConcernRisk, "look at it")
+		require.NoError(w, err)
+		return w.make(p, call("act", "a"))
+	}},
 	{code: action.ActionUnknown, play: simple("nothing")},
 	{code: action.ToolUnknown, not: []path{typed, byWait, byRun}, play: toolUnknown},
 	{code: action.ChannelUnknown, not: []path{typed}, setup: mayTell, play: func(w *world, p path) action.Outcome {

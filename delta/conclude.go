@@ -61,6 +61,7 @@ func (t *Task) concludeAs(ctx context.Context, c action.Conclusion, who engine.W
 	if err != nil {
 		return fmt.Errorf("conclude %s: %w", t, err)
 	}
+	t.ended(ctx)
 	t.engine.forget(t)
 	return nil
 }

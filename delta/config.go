@@ -41,6 +41,8 @@ type Config struct {
 	MaxAttachment int64
 	// Channels are where messages can go, by name; a task may use those its goal names. See [Communicate].
 	Channels map[string]Channel
+	// Escalate says when a task is brought before a person.
+	Escalate Escalate
 	// Risk tunes the estimator; nobody should need to.
 	Risk risk.Config
 	// Observe decides and records everything but refuses nothing of gates 4 to 8: a first step in front of existing
@@ -113,6 +115,7 @@ func (c Config) WithDefaults() Config {
 	if c.Attachments == nil {
 		c.Attachments = newInMemory()
 	}
+	c.Escalate = c.Escalate.withDefaults()
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -149,6 +152,7 @@ func (c Config) validate() error {
 	}
 	faults = append(faults, approval.CheckList("config Operators", c.Operators))
 	faults = append(faults, checkWatches(c.Observers)...)
+	faults = append(faults, c.Escalate.check()...)
 	if err := c.Hooks.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("config Hooks: %w", err))
 	}

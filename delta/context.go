@@ -28,16 +28,28 @@ type Context struct {
 	mu    sync.Mutex
 	spent action.Cost
 	over  bool
+
+	children int // how many were delegated without a name
 }
 
 func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	t := f.t
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	c := &Context{Context: ctx, flight: f, attempt: attempt, begun: f.run.Begun}
-	if v, err := t.look(t.snapshot(nil)); err == nil {
-		c.budget, c.goal, c.brought = v.Account().Snapshot(), v.Task.Goal, v.Task.Brought
+	c := &f.first
+	if attempt > 1 {
+		c = new(Context)
 	}
+	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, f.run.Begun
+	v := t.view
+	if !v.Describes(&t.space) {
+		var err error
+		if v, err = t.look(t.snapshot(nil)); err != nil {
+			return c
+		}
+	}
+	c.budget = budget.FromCounters(v.Task.Limit, t.space.Counters, "").Snapshot()
+	c.goal, c.brought = v.Task.Goal, v.Task.Brought
 	return c
 }
 

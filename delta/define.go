@@ -296,10 +296,10 @@ func (b Builder[In, Out]) UndoneBy(action string) Builder[In, Out] {
 	return b
 }
 
-// Timeout bounds one attempt. A function that ignores its context is abandoned then.
+// Timeout bounds one attempt. A function that ignores its context is abandoned then. See also [NoTimeout].
 func (b Builder[In, Out]) Timeout(t time.Duration) Builder[In, Out] {
 	b.d.timeout = t
-	if t <= 0 {
+	if t <= 0 && t != NoTimeout {
 		b.d.fault("timeout is %v, want more than 0", t)
 	}
 	return b

@@ -53,13 +53,14 @@ func (e *Engine) Approval(ctx context.Context, id string) (Approval, error) {
 
 // desk passes the first requests of an agent on which somebody can decide.
 func (e *Engine) desk(ctx context.Context, agent string, limit int, pass func(Approval)) error {
+	ended := map[string]bool{}
 	for after := (txn.Queued{}); limit > 0; {
 		page, err := e.store.Queued(ctx, agent, engine.QueueDesk, after, false, deskPage)
 		if err != nil {
 			return err
 		}
 		for _, q := range page {
-			a, open, err := e.openRequest(ctx, q.Member)
+			a, open, err := e.openRequest(ctx, q.Member, ended)
 			if err != nil {
 				return err
 			}
@@ -80,13 +81,18 @@ func (e *Engine) desk(ctx context.Context, agent string, limit int, pass func(Ap
 }
 
 // openRequest reads a member of the desk; one that was decided since the queue was read, that expired, or whose task has
-// ended is not open.
-func (e *Engine) openRequest(ctx context.Context, id string) (Approval, bool, error) {
+// ended is not open. Ended remembers tasks: their requests stay until they expire, and may be many.
+func (e *Engine) openRequest(ctx context.Context, id string, ended map[string]bool) (Approval, bool, error) {
+	task := id[:max(0, strings.LastIndex(id, idSeparator))]
+	if ended[task] {
+		return Approval{}, false, nil
+	}
 	a, status, err := e.approval(ctx, id)
+	ended[task] = err == nil && status.Ended()
 	if errors.Is(err, errReplaced) {
 		return a, false, nil
 	}
-	return a, err == nil && a.State == approval.Pending && status == engine.Running, err
+	return a, err == nil && a.State == approval.Pending && !status.Ended(), err
 }
 
 // shown reports a request that waits behind as many open ones as are shown at a time.
@@ -95,7 +101,7 @@ func (e *Engine) shown(ctx context.Context, id string) error {
 		return err
 	}
 	agent, _, _ := strings.Cut(id, idSeparator)
-	open, full := 0, false
+	open, full, ended := 0, false, map[string]bool{}
 	for after := (txn.Queued{}); ; {
 		page, err := e.store.Queued(ctx, agent, engine.QueueDesk, after, false, max(deskPage, e.cfg.DeskLimit))
 		if err != nil {
@@ -109,7 +115,7 @@ func (e *Engine) shown(ctx context.Context, id string) error {
 			return nil
 		}
 		for i := 0; i < len(page) && !full && i != at; i++ {
-			if _, is, err := e.openRequest(ctx, page[i].Member); err != nil {
+			if _, is, err := e.openRequest(ctx, page[i].Member, ended); err != nil {
 				return err
 			} else if is {
 				open++

@@ -57,7 +57,9 @@ func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
 	if o.err != nil {
 		return mo.Err[action.Outcome](o.err)
 	}
-	return decided(ctx, t.do(ctx, o))
+	out := t.do(ctx, o)
+	t.tellConcern(ctx)
+	return decided(ctx, out)
 }
 
 // decided tells a store that cannot be reached from a caller who stopped waiting for it: then nothing was decided.
@@ -83,26 +85,44 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](first.err)
 	}
 	out := t.do(ctx, first)
-	for parked := out.Intent; out.Code == action.ApprovalRequired; {
-		a, ok := t.awaitApproval(ctx, out.Failure.Approval())
-		if !ok {
+	for parked := waits(out); out.Code == action.ApprovalRequired || out.Code == action.TaskPaused; {
+		if !t.await(ctx, out, c, &parked) {
 			return mo.Ok(out)
-		}
-		if a.Intent != parked || c.ID != "" { // a call id finds its intent by itself
-			parked = ""
 		}
 		next, ok := t.resume(ctx, c, parked)
 		if !ok {
 			return mo.Ok(out)
 		}
 		if out = next; parked == "" {
-			parked = out.Intent
+			parked = waits(out)
 		}
 	}
+	t.tellConcern(ctx)
 	return decided(ctx, out)
 }
 
-// resume makes a call again whose approval was decided. A parked intent runs once, whoever resumes it: where another was
+// waits returns the intent that is parked, "" where none is.
+func waits(o action.Outcome) string {
+	if o.Code == action.ApprovalRequired {
+		return o.Intent
+	}
+	return ""
+}
+
+// await waits for what keeps a call from running: a person's answer, or that the task is no longer paused. It clears parked
+// where the call finds its intent by itself.
+func (t *Task) await(ctx context.Context, o action.Outcome, c Call, parked *string) bool {
+	if o.Code == action.TaskPaused {
+		return t.awaitGoing(ctx)
+	}
+	a, ok := t.awaitApproval(ctx, o.Failure.Approval())
+	if a.Intent != *parked || c.ID != "" {
+		*parked = ""
+	}
+	return ok
+}
+
+// resume makes a call again whose approval was decided, or whose task goes on. A parked intent runs once, whoever resumes it: where another was
 // quicker, its recorded outcome is the answer. False where ctx ended or the engine closes first.
 func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcome, bool) {
 	for {
@@ -328,13 +348,13 @@ func (t *Task) answer(ctx context.Context, o *observed, d *engine.Decision) acti
 }
 
 func (t *Task) refused(o *observed, f *action.Failure) action.Outcome {
-	t.noteLoop(o)
+	t.noteLoop(&o.call, f.Code)
 	return action.Outcome{Intent: o.call.Intent.ID, Action: o.call.Intent.Action, Code: f.Code, Failure: f}
 }
 
 // noteLoop counts how often the same call was made without anything new coming of it.
-func (t *Task) noteLoop(o *observed) {
-	if o.call.Intent.Within != "" {
+func (t *Task) noteLoop(c *engine.Call, code action.Code) {
+	if c.Intent.Within != "" {
 		return // it is not the planner that repeats itself
 	}
 	t.state.mu.Lock()
@@ -342,14 +362,17 @@ func (t *Task) noteLoop(o *observed) {
 	if t.view == nil {
 		return
 	}
-	key := o.call.Intent.Digest
+	key := c.Intent.Digest
 	if key == "" {
-		key = o.call.Intent.Action
+		key = c.Intent.Action
 	}
 	if t.facted < 0 {
 		t.facted = (&engine.View{Snap: t.snapshot(nil)}).Facts()
 	}
 	t.repeats = t.loop.Note(key, t.facted)
+	if c.Intent.Digest != "" && !c.Resume && proposed(code) { // of what is no input nobody can say that it is the same
+		t.noteRepeats()
+	}
 }
 
 // again builds the call of a recorded intent, from the event under which it was parked.

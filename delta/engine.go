@@ -45,6 +45,7 @@ type Engine struct {
 	stop     context.Context
 	halt     context.CancelCauseFunc
 	owners   ownerSource
+	pulse    *pulse
 	debts    debts
 
 	functions, inputs, policies, planners, identities crowd // user code by kind
@@ -79,6 +80,8 @@ func New(cfg Config) (*Engine, error) {
 		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}),
 	}
+	e.rules.Escalate = cfg.Escalate.rules()
+	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
 	for _, c := range e.crowds() {
 		c.most = int64(cfg.MaxAbandoned)
 	}
@@ -94,7 +97,7 @@ func New(cfg Config) (*Engine, error) {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
 	}
 	e.watch = startWatch(e)
-	e.owners.engine = e.owner
+	e.owners.engine, e.pulse = e.owner, newPulse(cfg.Lease/3)
 	e.keeper = startKeeper(e)
 	return e, nil
 }
@@ -206,6 +209,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		err = errors.Join(context.Cause(ctx), e.cutShort(done))
 	}
 	e.halt(ErrClosed)
+	e.pulse.close()
 	last, cancel := outlive(ctx, e.cfg.Grace, e.cfg.StoreTimeout)
 	defer cancel()
 	err = errors.Join(err, e.keeper.close(last), e.hooks.Wait(last), e.watch.close(last))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -24,24 +23,26 @@ type flight struct {
 	key  string // idempotency key
 
 	intent  string          // never changes
-	ctx     context.Context // the caller's, ended also by the task, the lease and the engine
-	cancel  context.CancelCauseFunc
-	down    func() // ends what the flight started
-	expires int64  // store time until which the approval covers the start, 0 for ever
+	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
+	course  course
+	chain   hooks.Chain
+	expires int64 // store time until which the approval covers the start, 0 for ever
 
 	mu      sync.Mutex // guards what the heartbeat shares
 	run     engine.Run
 	view    *engine.View
-	until   time.Time // worker time until which the lease is surely held
-	settled chan struct{}
-	end     engine.End // as written, once settled is closed
+	until   time.Time      // worker time until which the lease is surely held
+	settled sync.WaitGroup // done once the end is written
+	end     engine.End     // as written, then
 	charged action.Cost
+	first   Context // of the first attempt
+	beats
 }
 
 // fly runs what began. It reports again where the call was given back because its risk rose in the meantime.
 func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *engine.View, reply txn.Reply, sent time.Time) (out action.Outcome, again bool) {
 	f := t.flight(ctx, o, engine.Run{
-		Agent: t.agent.compiled, Begun: *d.Begun, Fence: 1, Owner: o.call.Owner, Input: o.call.Intent.Input.Tree(),
+		Agent: t.agent.compiled, Begun: *d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input,
 	}, view, reply, sent)
 	f.expires = d.Expires
 	defer f.land()
@@ -74,35 +75,17 @@ func (f *flight) recheck(v *engine.View) *action.Failure {
 func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *engine.View, reply txn.Reply, sent time.Time) *flight {
 	f := &flight{
 		t: t, def: o.def, call: &o.call, in: action.Input{Document: o.call.Intent.Input}, intent: run.Begun.Intent, run: run, view: view,
-		until: sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond), settled: make(chan struct{}),
+		until: sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond),
 	}
-	ctx, f.cancel = context.WithCancelCause(ctx)
-	f.ctx = ctx
-	over := func() {}
+	f.settled.Add(1)
+	f.course.parent, f.course.stop = ctx, t.engine.stop
+	f.ctx = &f.course
 	if end := view.Task.Deadline; end > 0 {
 		t.state.mu.Lock()
-		left := time.Duration(end-t.now()) * time.Microsecond
+		f.course.end = time.Now().Add(time.Duration(end-t.now()) * time.Microsecond)
 		t.state.mu.Unlock()
-		f.ctx, over = context.WithTimeoutCause(ctx, left, errDeadline)
 	}
-	stop := context.AfterFunc(t.engine.stop, func() { f.cancel(context.Cause(t.engine.stop)) })
-	done := make(chan struct{}) // closed when the flight lands
-	var beating sync.WaitGroup
-	beating.Add(1)
-	timer := time.AfterFunc(t.engine.cfg.Lease/3, func() {
-		defer beating.Done()
-		f.beat(done)
-	})
-	f.down = func() {
-		f.cancel(errLanded)
-		over()
-		stop()
-		close(done)
-		if timer.Stop() {
-			beating.Done()
-		}
-		beating.Wait()
-	}
+	t.engine.pulse.join(f)
 	return f
 }
 
@@ -111,7 +94,9 @@ var errLanded = errors.New("the call has ended")
 
 func (f *flight) land() {
 	f.t.aloft.land(f)
-	f.down()
+	f.course.cancel(errLanded)
+	f.t.engine.pulse.leave(f)
+	f.course.land()
 }
 
 // fly is gates 10 to 13.
@@ -125,11 +110,11 @@ func (f *flight) fly() action.Outcome {
 		end.Failure = because(end.Failure, err)
 		return f.settle(end)
 	}
-	chain := hooks.Join(append([]hooks.Hooks{f.t.engine.cfg.Hooks}, f.def.hooks...)...)
-	if err := chain.Before(f.ctx, f.t.engine.hooks, f.sight(nil)); err != nil && f.ctx.Err() == nil {
+	f.chain = f.t.engine.chain(f.def)
+	if err := f.before(); err != nil && f.ctx.Err() == nil {
 		return f.settle(engine.End{Code: action.HookFailed, At: f.now(), Failure: action.Fail(action.HookFailed, "a check before the call failed").With(action.DetailSaid, err.Error()).Because(err)})
 	}
-	if err := f.stillRuns(chain); err != nil {
+	if err := f.stillRuns(); err != nil {
 		return f.settle(f.notStarted(err.Error()))
 	}
 	if err := f.clear(); err != nil {
@@ -142,21 +127,51 @@ func (f *flight) fly() action.Outcome {
 	} else {
 		out = f.leave(end, err)
 	}
-	f.after(chain, out)
+	f.after(out)
 	return out
 }
 
+// before runs the hooks before the call.
+func (f *flight) before() error {
+	if !hasHook(f.chain, before) {
+		return nil
+	}
+	return f.chain.Before(f.ctx, f.t.engine.hooks, f.sight(nil))
+}
+
+// chain returns the hooks around an action, nil where there are none.
+func (e *Engine) chain(d *declaration) hooks.Chain {
+	own := e.cfg.Hooks
+	if own.Before == nil && own.After == nil && own.OnError == nil {
+		return d.hooks
+	}
+	return hooks.Join(append([]hooks.Hooks{own}, d.hooks...)...)
+}
+
+func hasHook(c hooks.Chain, pick func(*hooks.Hooks) hooks.Func) bool {
+	for i := range c {
+		if pick(&c[i]) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func before(h *hooks.Hooks) hooks.Func  { return h.Before }
+func after(h *hooks.Hooks) hooks.Func   { return h.After }
+func onError(h *hooks.Hooks) hooks.Func { return h.OnError }
+
 // leave gives up an end without writing it: who takes the intent over, once the lease has run out, writes what it finds.
 func (f *flight) leave(end engine.End, err error) action.Outcome {
-	defer close(f.settled)
+	defer f.settled.Done()
 	f.end = engine.End{Code: action.StartedUnknown}
 	return f.unwritten(end, err)
 }
 
 // stillRuns asks the store once more, after before hooks, which may have taken long, whether the task runs: another engine
 // may have cancelled it meanwhile, and the heartbeat has not told yet. Without such a hook the begin said so an instant ago.
-func (f *flight) stillRuns(chain hooks.Chain) error {
-	if f.ctx.Err() != nil || !slices.ContainsFunc(chain, func(h hooks.Hooks) bool { return h.Before != nil }) {
+func (f *flight) stillRuns() error {
+	if f.ctx.Err() != nil || !hasHook(f.chain, before) {
 		return nil
 	}
 	f.mu.Lock()
@@ -306,16 +321,22 @@ func (f *flight) sight(out *action.Outcome) action.View {
 }
 
 // after runs the hooks of the end. They observe: their errors are recorded and change nothing.
-func (f *flight) after(chain hooks.Chain, out action.Outcome) {
+func (f *flight) after(out action.Outcome) {
+	if ok := out.OK(); ok && !hasHook(f.chain, after) || !ok && (out.Code.Info().Executed == action.No || !hasHook(f.chain, onError)) {
+		return
+	}
+	f.watched(&out)
+}
+
+func (f *flight) watched(out *action.Outcome) {
 	ctx, done := f.t.engine.within(context.WithoutCancel(f.ctx))
 	defer done()
 	name, err := "after", error(nil)
-	switch {
-	case out.OK():
-		err = chain.After(ctx, f.t.engine.hooks, f.sight(&out))
-	case out.Code.Info().Executed != action.No:
+	if out.OK() {
+		err = f.chain.After(ctx, f.t.engine.hooks, f.sight(out))
+	} else {
 		name = "onError"
-		err = chain.OnError(ctx, f.t.engine.hooks, f.sight(&out))
+		err = f.chain.OnError(ctx, f.t.engine.hooks, f.sight(out))
 	}
 	if err == nil {
 		return
@@ -329,9 +350,9 @@ func (f *flight) after(chain hooks.Chain, out action.Outcome) {
 
 // settle writes the end. An Ok is pinned to the task as it was: a result that comes after a cancellation is no success.
 func (f *flight) settle(end engine.End) action.Outcome {
-	defer close(f.settled)
-	for range rounds {
-		x := f.settlement(end)
+	defer f.settled.Done()
+	for n := range rounds {
+		x := f.settlement(end, n == 0)
 		reply, err := f.t.engine.apply(f.ctx, x)
 		switch {
 		case err != nil:
@@ -339,11 +360,10 @@ func (f *flight) settle(end engine.End) action.Outcome {
 			return f.unwritten(end, err)
 		case reply.OK:
 			f.t.advance(x, reply, nil)
-			f.t.engine.keeper.agent(f.t.agent.name)
-			f.t.engine.keeper.task(f.t.agent.name, f.t.local)
-			out := engine.Written(x)
+			f.t.engine.keeper.agent(f.t.agent.name, end.Code != action.OK || 2*len(reply.Pending) > tailKept)
+			out := f.written(x)
 			f.end, f.charged = end, out.Cost
-			f.t.noteLoop(&observed{def: f.def, call: *f.call})
+			f.t.noteLoop(f.call, out.Code)
 			return out
 		case reply.Failed < 0:
 			f.end = engine.End{Code: action.Late}
@@ -355,10 +375,18 @@ func (f *flight) settle(end engine.End) action.Outcome {
 	return f.unwritten(end, errors.New("the task kept changing"))
 }
 
-func (f *flight) settlement(end engine.End) *txn.Txn {
+func (f *flight) written(x *txn.Txn) action.Outcome {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	x := f.run.Settle(end)
+	return f.run.Written(x)
+}
+
+func (f *flight) settlement(end engine.End, first bool) *txn.Txn {
+	f.t.state.mu.Lock()
+	defer f.t.state.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x := f.t.settle(&f.run, end, first)
 	if end.Code == action.OK {
 		f.view.PinTask(x)
 	}

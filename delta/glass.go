@@ -33,7 +33,7 @@ type Override struct {
 
 // BreakGlass opens an override. Opening it, every call that it lets through and its end are recorded. Only the engine's
 // operators may, never whoever requested the task or works on it, and they must say why. One override stands at a time.
-// Calls that wait for a person already go on waiting; proposed again, they run.
+// A call that waits for a person already runs where DoWait waits for it, and when it is proposed again.
 func (t *Task) BreakGlass(ctx context.Context, by Identity, g Glass, reason string) (Override, error) {
 	var out Override
 	err := t.glassChange(ctx, "break the glass", by, func(v *engine.View, who engine.Who) (*txn.Txn, error) {

@@ -39,6 +39,9 @@ type Goal struct {
 	// Context names what the task brings along, for actions that require it. Ids of attachments are added to it.
 	Context []string
 
+	// Delegation bounds the children of the task, see [Task.Delegate].
+	Delegation Delegation
+
 	// Phase says where in a longer work the task is; see [Task.SetPhase]. "" is none, else a name by [action.CheckName].
 	Phase string
 	// Storylines tell what has happened before and what it is about, for planners and functions; at most MaxStorylines.
@@ -99,7 +102,7 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	brought, more := e.bring(&g)
 	faults = append(faults, more...)
 	return engine.TaskState{
-		Brought: brought, ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
+		Family: g.Delegation.family(), Brought: brought, ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
 		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
 	}, errors.Join(faults...)
 }

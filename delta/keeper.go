@@ -27,6 +27,10 @@ type keeper struct {
 	sealed  map[book]mark
 	failed  map[book]bool // of the goroutine alone
 	pay     bool          // debts may be paid
+	noted   int           // what was noted since the goroutine looked
+	hurry   bool          // look now
+	armed   bool          // the timer will make it look
+	timer   *time.Timer
 	busy    bool
 	closing bool
 	gone    bool // the goroutine does no more: what is noted now is done by whoever opens the store next
@@ -50,16 +54,25 @@ func startKeeper(e *Engine) *keeper {
 	k := &keeper{e: e, done: make(chan struct{}), agents: map[string]bool{}, tasks: map[book]bool{}, sealed: map[book]mark{}, failed: map[book]bool{}}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	k.idle, k.wake = sync.NewCond(&k.mu), sync.NewCond(&k.mu)
+	k.timer = time.AfterFunc(time.Hour, k.now)
+	k.timer.Stop()
 	go k.work()
 	return k
 }
 
-// agent notes that an agent has outcomes to fold.
-func (k *keeper) agent(name string) {
+// Housekeeping is done for several calls at once: when so much is noted, when nothing is for a moment, or when somebody
+// waits for it.
+const (
+	batchKept = 64
+	quiet     = 2 * time.Millisecond
+)
+
+// agent notes that an agent has outcomes to fold; now, where decisions would have to fold them each for itself.
+func (k *keeper) agent(name string, now bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.agents[name] = true
-	k.wake.Signal()
+	k.soon(now)
 }
 
 // task notes that a task has records to seal; "" is the agent's own ledger. [Engine.apply] calls it.
@@ -67,7 +80,28 @@ func (k *keeper) task(agent, task string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tasks[book{agent, task}] = true
-	k.wake.Signal()
+	k.noted++
+	k.soon(k.noted >= batchKept)
+}
+
+// soon has the goroutine look before long; the caller holds the lock.
+func (k *keeper) soon(now bool) {
+	switch {
+	case now && !k.hurry:
+		k.hurry = true
+		k.wake.Signal()
+	case !k.hurry && !k.armed:
+		k.armed = true
+		k.timer.Reset(quiet)
+	}
+}
+
+// now has the goroutine look at what is noted.
+func (k *keeper) now() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.armed = false
+	k.soon(true)
 }
 
 // owe notes that there are debts to pay.
@@ -75,7 +109,7 @@ func (k *keeper) owe() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.pay = true
-	k.wake.Signal()
+	k.soon(true)
 }
 
 // close does what is noted, as long as ctx lasts, and ends the goroutine. An error says that the store holds it up.
@@ -115,6 +149,7 @@ func (k *keeper) wait(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for !k.gone && (k.busy || len(k.agents) > 0 || len(k.tasks) > 0) {
+		k.soon(true)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -125,6 +160,7 @@ func (k *keeper) wait(ctx context.Context) error {
 
 func (k *keeper) work() {
 	defer close(k.done)
+	defer k.timer.Stop()
 	for {
 		agents, books, pay, more := k.next()
 		for b := range k.failed { // once more, beside what is new
@@ -157,10 +193,13 @@ func (k *keeper) next() (agents map[string]bool, books map[book]bool, pay, more 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy = false
-	for len(k.agents) == 0 && len(k.tasks) == 0 && !k.pay && !k.closing {
-		k.idle.Broadcast()
+	for !k.closing && !k.pay && (!k.hurry || len(k.agents) == 0 && len(k.tasks) == 0) {
+		if k.hurry = k.hurry && len(k.agents)+len(k.tasks) > 0; len(k.agents)+len(k.tasks) == 0 {
+			k.idle.Broadcast()
+		}
 		k.wake.Wait()
 	}
+	k.hurry, k.noted = false, 0
 	agents, books = k.agents, k.tasks
 	pay = k.pay
 	k.agents, k.tasks, k.pay, k.busy = map[string]bool{}, map[book]bool{}, false, true

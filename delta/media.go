@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
 // mediaType checks the declared type of a content against what it looks like, and returns the type that is recorded: the
@@ -23,14 +25,18 @@ func mediaType(declared string, data []byte) (string, error) {
 		return found, nil
 	}
 	kind, params, err := mime.ParseMediaType(declared)
-	if err != nil || !strings.Contains(kind, "/") {
-		return "", fmt.Errorf("its type %q is not a media type; write one such as \"image/png\"", declared)
+	whole := mime.FormatMediaType(kind, params)
+	if err != nil || !strings.Contains(kind, "/") || whole == "" || len(whole) > maxMediaType {
+		return "", fmt.Errorf("its type %q is not a media type; write one such as \"image/png\"", action.CutTo(declared, maxMediaType))
 	}
 	if why := mismatch(kind, found); why != nil {
 		return "", fmt.Errorf("its type is declared as %s: %w", kind, why)
 	}
-	return mime.FormatMediaType(kind, params), nil
+	return whole, nil
 }
+
+// maxMediaType is the longest type recorded, in bytes.
+const maxMediaType = 255
 
 // mismatch says why a content found to be of one type cannot be of another, nil where it may be.
 func mismatch(declared, found string) error {

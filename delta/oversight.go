@@ -260,7 +260,7 @@ func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
 			leave()
 			return a, false
 		}
-		if err != nil || a.State != approval.Pending || t.over(ctx) {
+		if err != nil || a.State != approval.Pending || t.released(ctx, a.Action) {
 			leave()
 			return a, true
 		}
@@ -272,10 +272,11 @@ func (t *Task) awaitApproval(ctx context.Context, id string) (Approval, bool) {
 	}
 }
 
-// over reports whether the task is known to have ended.
-func (t *Task) over(ctx context.Context) bool {
+// released reports whether nobody needs to be waited for any more: the task is known to have ended, or an override lets the
+// action through.
+func (t *Task) released(ctx context.Context, name string) bool {
 	v, err := t.peek(ctx)
-	return err == nil && v.Task.Status != engine.Running
+	return err == nil && (v.Task.Status.Ended() || v.Task.Status == engine.Running && engine.Overridden(v, name, v.Snap.Now))
 }
 
 // pause waits for a moment, or for something to happen; false where ctx ended or the engine closes.
@@ -323,7 +324,7 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", intent, err)
 	}
-	e.keeper.agent(t.agent.name)
+	e.keeper.agent(t.agent.name, true)
 	return nil
 }
 

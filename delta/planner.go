@@ -88,7 +88,7 @@ type Bounds struct {
 	Invalid  int           // refused proposals in a row, every call of which broke a rule; default 5
 	Parallel int           // calls of one proposal; default 16
 	PlanTime time.Duration // for one proposal; default 2 minutes
-	// Wait makes the run wait for people: calls are made with DoWait.
+	// Wait makes the run wait for people: calls are made with DoWait, and a paused task is waited for.
 	Wait bool
 }
 
@@ -115,6 +115,7 @@ const (
 	RunClosed  Ended = "closed"      // the task ended or was cancelled
 	RunStopped Ended = "stopped"     // the context ended
 	RunFailed  Ended = "planner"     // the planner failed
+	RunPaused  Ended = "paused"      // the task waits for a person; run it again when it goes on
 	RunStore   Ended = "unavailable" // calls can no longer be recorded
 )
 
@@ -244,6 +245,14 @@ func (r *run) cannotPlan(ctx context.Context, f *action.Failure) bool {
 		return r.end(RunBudget, f.Message, f)
 	case action.Cancelled, action.TaskClosed:
 		return r.end(RunClosed, f.Message, f)
+	case action.TaskPaused:
+		if !r.b.Wait {
+			return r.end(RunPaused, f.Explain(), f)
+		}
+		if r.t.awaitGoing(ctx) {
+			return false
+		}
+		return r.end(RunStopped, "the task was paused", context.Cause(ctx))
 	case action.StoreUnavailable, action.Stale:
 		return r.end(RunStore, f.Message, f)
 	}

@@ -109,6 +109,11 @@ func chaos(t *testing.T, seed uint64) {
 					decided++
 				}
 			}
+			paused, _ := e.engine.Escalations(context.Background(), 9)
+			for _, p := range paused { // so much goes wrong that the task is paused now and then
+				boss, _ := e.engine.Authenticate(context.Background(), "boss")
+				_ = e.engine.ResumeTask(context.Background(), p.ID, boss, "go on")
+			}
 			select {
 			case <-done:
 				return decided

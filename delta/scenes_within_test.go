@@ -20,7 +20,7 @@ func toolUnknown(w *world, p path) action.Outcome {
 			inner <- o
 		}
 		<-end
-		return mo.Ok(Out{})
+		return mo.Ok(Out{"ok"})
 	})
 	outer := background(func() action.Outcome { return w.make(p, call("act", "a")) })
 	w.Cleanup(func() { close(end); outer() })

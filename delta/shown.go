@@ -2,7 +2,6 @@ package delta
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
-	"github.com/seed-ab2cfece/delta-agents/schema"
 )
 
 // Approval is a request for approval, how it stands, and what somebody who decides about it should see. Request.Input is
@@ -47,24 +45,11 @@ func (e *Engine) dress(ctx context.Context, a *Approval) {
 	if d := s.agent.defs[a.Action]; d != nil && d.version == a.Version {
 		a.Does = d.description
 		if d.in != nil {
-			secrets = places(d.in, a.Input)
+			secrets = d.in.Secrets()
 		}
 	}
 	a.Arguments, a.Unshown, _ = approval.Fields(a.Input, secrets)
 	a.Last = e.lastApproved(ctx, s, a, secrets)
-}
-
-// places are the paths of an input's secret values. An input that cannot be read is secret as a whole.
-func places(s *schema.Schema, input json.RawMessage) (out []string) {
-	doc, f := schema.Canonical(input, 0)
-	if f != nil {
-		return []string{""}
-	}
-	schema.Redact(doc, s.Secrets(), func(path, _ string) string {
-		out = append(out, path)
-		return ""
-	})
-	return out
 }
 
 func (e *Engine) lastApproved(ctx context.Context, s *agentState, a *Approval, secrets []string) *LastApproved {
@@ -85,9 +70,6 @@ func (e *Engine) lastApproved(ctx context.Context, s *agentState, a *Approval, s
 		return nil
 	}
 	last := &LastApproved{Task: t.ID(), At: time.UnixMicro(at)}
-	if d := s.agent.defs[a.Action]; d != nil && d.in != nil {
-		secrets = append(secrets, places(d.in, q.Input)...)
-	}
 	last.Differs, last.MoreThan, err = approval.Differences(q.Input, a.Input, secrets)
 	if err != nil {
 		return nil
@@ -118,7 +100,7 @@ func (a Approval) Explain() string {
 	p.lines("why", a.Why)
 	a.explainRisk(&p)
 	if a.Permit != "" || a.Policy != "" {
-		p.line("policy", strings.TrimSpace(a.Permit+" "+strings.Trim("("+a.Policy+")", "()")))
+		p.line("policy", a.explainPolicy())
 	}
 	p.line("cost", a.Forecast.String()+" (forecast)")
 	p.line("effect", a.explainEffect())
@@ -183,6 +165,16 @@ func (a Approval) explainRisk(p *sheet) {
 		lines = append(lines, "log-odds of failing: "+strings.Join(parts, ", "))
 	}
 	p.lines("risk", lines)
+}
+
+func (a Approval) explainPolicy() string {
+	switch {
+	case a.Policy == "":
+		return a.Permit
+	case a.Permit == "":
+		return "version " + a.Policy
+	}
+	return a.Permit + " (version " + a.Policy + ")"
 }
 
 func (a Approval) explainEffect() string {

@@ -90,14 +90,18 @@ func (t *Task) reload(ctx context.Context) (bool, error) {
 	if loaded.Task.Rev < t.space.Rev || loaded.Agent.Rev < t.state.space.Rev {
 		return false, nil
 	}
+	same := !have.Gap && !t.gap && !t.state.gap && loaded.Task.Rev == t.space.Rev
 	t.keep(loaded)
-	t.set, t.facted = nil, -1
+	if !same {
+		t.set, t.facted = nil, -1
+		t.shelf.Drop()
+	}
 	return true, nil
 }
 
 // tailKept is how many outcomes may wait to be folded before a decision folds them first: the tail is read with every
 // decision.
-const tailKept = 16
+const tailKept = engine.TailKept
 
 // catchUp brings the snapshot to where a decision may rest on it.
 func (t *Task) catchUp(ctx context.Context) error {
@@ -245,6 +249,7 @@ func (t *Task) Offer(ctx context.Context) (action.Offer, error) {
 		return action.Offer{}, failedStore(err)
 	}
 	o, err := t.offer(ctx)
+	t.tellConcern(ctx)
 	return o.Clone(), err // the planner may do with it what it likes
 }
 
@@ -254,7 +259,11 @@ func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	err = t.judged(ctx, nil, func(rules *engine.Rules, v *engine.View) (err error) {
 		view = v
 		o.Epoch = uint64(v.Snap.Task.Rev + v.Snap.Agent.Rev)
-		o.Actions, err = engine.Offer(rules, t.agent.compiled, v, t.facts(v), v.Snap.Now)
+		if rules.Policy != nil { // the lock is not held
+			o.Actions, err = engine.Offer(rules, t.agent.compiled, v, t.facts(v), v.Snap.Now)
+			return err
+		}
+		o.Actions, err = t.shelf.Offer(rules, t.agent.compiled, v, t.facts(v), v.Snap.Now)
 		return err
 	})
 	if err != nil {
@@ -263,6 +272,7 @@ func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	o.Guidance = append(engine.Guidance(view, t.repeats), engine.RiskGuidance(&t.engine.rules, t.agent.compiled, view, o.Actions)...)
+	t.noteFriction(view)
 	if n := len(t.offers); n == 0 || t.offers[n-1].Epoch != o.Epoch {
 		t.offers = append(t.offers[max(0, n-offersKept+1):], o)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"weak"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -30,8 +31,11 @@ type Task struct {
 	set     *statespace.Set
 	loop    budget.Loop
 	repeats int
-	facted  int            // distinct facts satisfied; -1 is not known
+	facted  int // distinct facts satisfied; -1 is not known
+	shelf   engine.Shelf
 	offers  []action.Offer // the latest, for what changed since
+	concern concern
+	uneasy  atomic.Bool // there is a concern to tell
 }
 
 // idSeparator joins agent and task, and task and approval, in ids. No name contains it.
@@ -147,7 +151,7 @@ func (e *Engine) forget(t *Task) {
 // forgetEnded forgets a task that was seen to have ended, perhaps on another worker.
 func (e *Engine) forgetEnded(t *Task) {
 	t.state.mu.Lock()
-	ended := t.view != nil && t.view.Task.Status != engine.Running
+	ended := t.view != nil && t.view.Task.Status.Ended()
 	t.state.mu.Unlock()
 	if ended {
 		e.forget(t)
@@ -175,7 +179,7 @@ func (e *Engine) Open(ctx context.Context, id string) (*Task, error) {
 		t := &Task{engine: e, agent: s.agent, state: s, local: local, space: txn.NewSpace(), facted: -1}
 		if v, err := t.peek(ctx); err != nil {
 			return nil, fmt.Errorf("open task %q: %w", id, err)
-		} else if v.Task.Status == engine.Running {
+		} else if v.Exists() && !v.Task.Status.Ended() {
 			found = append(found, e.adopt(s, local))
 		} else if v.Exists() {
 			t.aloft = e.lastAloft(t.ID())
@@ -203,13 +207,17 @@ func (t *Task) peek(ctx context.Context) (*engine.View, error) {
 	return engine.Look(&t.engine.rules, t.agent.compiled, snap, nil)
 }
 
-// Status returns whether the task runs, and why not.
+// Status returns whether the task runs, is paused or has ended, and why.
 func (t *Task) Status(ctx context.Context) (status, reason string, err error) {
 	v, err := t.peek(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	return string(v.Task.Status), v.Task.Reason, nil
+	reason = v.Task.Reason
+	if p := v.Task.Paused; p != nil {
+		reason = string(p.Concern) + ": " + p.Reason
+	}
+	return string(v.Task.Status), reason, nil
 }
 
 // Budget returns what the task has spent, reserved and left, axis by axis.
@@ -271,6 +279,7 @@ func (t *Task) Cancel(ctx context.Context, reason string) error {
 		return fmt.Errorf("cancel %s: %w", t, err)
 	}
 	t.aloft.interrupt(why)
+	t.ended(ctx)
 	t.engine.forget(t)
 	return nil
 }
@@ -286,6 +295,7 @@ func (t *Task) Done(ctx context.Context, reason string) error {
 	if err != nil {
 		return fmt.Errorf("close %s: %w", t, err)
 	}
+	t.ended(ctx)
 	t.engine.forget(t)
 	return nil
 }

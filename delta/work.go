@@ -74,6 +74,13 @@ func (w *shift) sweep(ctx context.Context) {
 			{engine.QueueAsks, e.expireAsk},
 			{engine.QueueGlass, e.endGlass},
 			{engine.QueueTasks, e.endTask},
+			{engine.QueueEnds, func(ctx context.Context, s *agentState, task string) error {
+				return e.endChildren(ctx, s.agent.name, task)
+			}},
+			{engine.QueueReports, func(ctx context.Context, s *agentState, task string) error {
+				return e.reportChild(ctx, s.agent.name, task)
+			}},
+			{engine.QueueStarts, e.startDue},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)
@@ -124,14 +131,15 @@ func (w *shift) take(ctx context.Context, s *agentState, queue, member string, d
 	w.mu.Lock()
 	w.hand[key] = true
 	w.mu.Unlock()
+	place := &slot{places: w.slots}
 	w.all.Go(func() {
-		if err := do(context.WithoutCancel(ctx), s, member); err != nil && ctx.Err() == nil {
+		if err := do(context.WithValue(context.WithoutCancel(ctx), slotKey{}, place), s, member); err != nil && ctx.Err() == nil {
 			w.e.cfg.Log.Warn("work failed; it is tried again", "queue", queue, "agent", s.agent.name, "member", member, "error", err)
 		}
 		w.mu.Lock()
 		delete(w.hand, key)
 		w.mu.Unlock()
-		<-w.slots
+		place.leave()
 	})
 	return true
 }
@@ -167,11 +175,15 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err
 	}
+	if v, err := t.peek(ctx); err != nil || v.Task.Status == engine.Paused {
+		return err // it waits on
+	}
 	o, err := t.again(ctx, parked)
 	if err != nil {
 		return err // another worker may hold that version
 	}
 	t.do(ctx, o)
+	t.tellConcern(ctx)
 	e.forgetEnded(t)
 	return nil
 }
@@ -191,7 +203,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err // not a reason to end what may be repeated
 	}
-	if v.Task.Status != engine.Running {
+	if v.Task.Status.Ended() {
 		defer e.forget(t)
 	}
 	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
@@ -199,6 +211,9 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 		return o.err
 	}
 	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
+	if run != nil && v.Task.Status == engine.Paused {
+		return nil // it is repeated when the task goes on
+	}
 	if run != nil {
 		o.call.Now = v.Snap.Now
 		no := engine.Recheck(&e.rules, t.agent.compiled, v, &begun, &o.call)
@@ -254,8 +269,19 @@ func (e *Engine) expireAsk(ctx context.Context, s *agentState, id string) error 
 	})
 }
 
-// endTask closes a task whose deadline has passed.
+// endTask closes a task whose deadline has passed, or whose escalation nobody resolved in time.
 func (e *Engine) endTask(ctx context.Context, s *agentState, local string) error {
 	t := e.adopt(s, local)
-	return t.Done(ctx, "the deadline has passed")
+	err := t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		why := v.Overdue(v.Snap.Now)
+		if why == "" {
+			return nil, nil // it was resumed meanwhile
+		}
+		return engine.CloseTask(v, e.who("", why))
+	})
+	if err != nil {
+		return fmt.Errorf("close %s: %w", t, err)
+	}
+	e.forgetEnded(t)
+	return nil
 }

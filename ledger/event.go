@@ -48,11 +48,13 @@ type Event struct {
 	Returned bool                `json:"returned,omitempty"` // what had been taken was given back
 	Pools    []string            `json:"pools,omitempty"`    // what was reserved counts in these budget pools too, see package budget
 	Cascade  bool                `json:"cascade,omitempty"`  // of a task that ends: its children must end too
+	Row      *Row                `json:"row,omitempty"`      // what went wrong in a row, this event included; nil where that did not change
 
 	// Who decided, on what grounds.
 	Approval      string            `json:"approval,omitempty"`       // its id
 	ApprovalFrom  string            `json:"approval_from,omitempty"`  // its mark before the event
 	ApprovalState string            `json:"approval_state,omitempty"` // its mark after the event; "" where the event does not move it
+	Escalation    string            `json:"escalation,omitempty"`     // its id
 	Identity      string            `json:"identity,omitempty"`       // the person
 	Reason        string            `json:"reason,omitempty"`         // in the words of whoever decided
 	Expires       int64             `json:"expires,omitempty"`        // µs from the record's store time: of a request, of a task until its deadline
@@ -76,6 +78,14 @@ type Event struct {
 
 	Text    string         `json:"text,omitempty"`
 	Verdict action.Verdict `json:"verdict,omitempty"` // on the goal of the task
+}
+
+// Row counts calls of a task that went wrong without an Ok in between.
+type Row struct {
+	Failed int `json:"failed,omitempty"` // ran and failed
+	Denied int `json:"denied,omitempty"` // the policy said no, or nothing
+	Risky  int `json:"risky,omitempty"`  // were too risky, or needed an approval that nobody can give
+	Asked  int `json:"asked,omitempty"`  // had to ask a person
 }
 
 // Claim is a consumable token that an intent took: the state it was in, and the one that names its holder.

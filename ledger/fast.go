@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 47, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 49, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 10)
 
 func knows(structs ...any) bool {
@@ -75,9 +75,11 @@ func (w *text) event(e *Event) {
 	w.yes("returned", e.Returned)
 	w.list("pools", e.Pools)
 	w.yes("cascade", e.Cascade)
+	w.row(e.Row)
 	w.str("approval", e.Approval)
 	w.str("approval_from", e.ApprovalFrom)
 	w.str("approval_state", e.ApprovalState)
+	w.str("escalation", e.Escalation)
 	w.str("identity", e.Identity)
 	w.str("reason", e.Reason)
 	w.num("expires", e.Expires)
@@ -141,6 +143,19 @@ func (w *text) next(i int) {
 		w.b = append(w.b, ',')
 	}
 	w.b = append(w.b, '{')
+}
+
+func (w *text) row(r *Row) {
+	if r == nil {
+		return
+	}
+	w.name("row")
+	w.b = append(w.b, '{')
+	w.num("failed", int64(r.Failed))
+	w.num("denied", int64(r.Denied))
+	w.num("risky", int64(r.Risky))
+	w.num("asked", int64(r.Asked))
+	w.b = append(w.b, '}')
 }
 
 func (w *text) risk(r *RiskShown) {

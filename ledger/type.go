@@ -13,13 +13,22 @@ const (
 	TaskChanged Type = "task_changed"
 	// PhaseChanged moves the task into another phase: State, Text names it, Reason, Intent where a function did.
 	PhaseChanged Type = "phase_changed"
-	// TaskConcluded is a verdict on the goal: Verdict, Reason, Identity, Text says whose word it is, State. TaskClosed
-	// follows where the task still ran.
+	// TaskConcluded is a person's verdict on the goal of a task that has ended: Verdict, Reason, Identity, Text says whose
+	// word it is, State.
 	TaskConcluded Type = "task_concluded"
 	// TaskCancelled ends a task on request: Identity, Reason. It absorbs: nothing begins afterwards.
 	TaskCancelled Type = "task_cancelled"
-	// TaskClosed ends a task that is done, or whose deadline has passed: Reason.
+	// TaskClosed ends a task that is done, or whose deadline has passed: Reason; Verdict on its goal where somebody gave one,
+	// Text says who (the planner, the program, a person, the function of Intent), Identity.
 	TaskClosed Type = "task_closed"
+
+	// EscalationRaised brings the task before a person: Escalation, Text is the concern (see action.Concern), Reason, and
+	// State where the task is paused with it: nothing begins until it is resolved. Without State nobody could be asked, and
+	// the task goes on.
+	EscalationRaised Type = "escalation_raised"
+	// EscalationResolved is a person's word on it: Escalation, Identity, Reason, and State where the task goes on. Without
+	// State the task ends: TaskCancelled follows.
+	EscalationResolved Type = "escalation_resolved"
 
 	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran.
 	Refused Type = "refused"
@@ -94,7 +103,8 @@ const (
 )
 
 var types = []Type{
-	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed, Refused,
+	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed,
+	EscalationRaised, EscalationResolved, Refused,
 	ApprovalRequested, ApprovalVoted, ApprovalWithdrawn, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,

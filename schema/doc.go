@@ -10,11 +10,13 @@
 // ([Schema.Check], [Schema.CheckOutput]). A keyword that would be ignored is an error when the schema is made: a
 // constraint that nobody enforces is worse than none.
 //
-// # Two judges
+// # One pass, two judges
 //
-// Schemas of our own declarations are judged by a compiled form of the schema, exact on numbers, in time linear in the
-// document, with its faults in a stable order; what it accepts is put to gojsonschema as well, on an equivalent schema in
-// which numbers compare exactly, and both must agree. Foreign schemas, with all the keywords of 2020-12, are judged by
+// A schema of our own declarations is compiled into a pass ([Schema.Pass]): edge, names, schema and canonical form in one
+// walk over the bytes, without a tree and without allocating. What it refuses goes to two judges, who say what is wrong: a
+// compiled form of the schema, exact on numbers, in time linear in the document, with its faults in a stable order, and
+// gojsonschema, on an equivalent schema in which numbers compare exactly; both must agree. A schema that has no pass
+// ([Schema.Compiled]) is judged by them alone. Foreign schemas, with all the keywords of 2020-12, are judged by
 // santhosh-tekuri/jsonschema behind a loader that refuses to load. A panic in any of them is a refusal.
 //
 // # Paths

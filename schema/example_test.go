@@ -42,6 +42,24 @@ func ExampleReflect() {
 	// [card]
 }
 
+// Pass is Check for those who need no words: one walk over the bytes, into a buffer that is used again.
+func ExampleSchema_Pass() {
+	s, err := schema.Reflect(reflect.TypeFor[ProcessOrder]())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	buf := make([]byte, 0, 1024)
+	for _, in := range []string{`{"orderId": "ORD-42", "amount": 1.2e3}`, `{"orderId": "ORD-42", "amount": 0}`} {
+		var ok bool
+		buf, ok = s.Pass(buf[:0], []byte(in))
+		fmt.Printf("%v %s\n", ok, buf)
+	}
+	// Output:
+	// true {"amount":1200,"orderId":"ORD-42"}
+	// false
+}
+
 // The canonical form is equal exactly where the values are.
 func ExampleCanonical() {
 	for _, in := range []string{`{"b": 1.50, "a": 1e3}`, `9007199254740993`, `1e1000001`} {

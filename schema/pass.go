@@ -52,25 +52,16 @@ func (g *program) document(raw []byte, limit, steps int) (action.Document, bool)
 	if g == nil || len(raw) > limit {
 		return action.Document{}, false
 	}
-	buf, _ := buffers.Get().(*[]byte) // made by New
-	text, ok := g.run((*buf)[:0], raw, steps)
-	var doc action.Document
-	if ok {
-		doc = action.NewLazyDocument(string(text))
+	p := newPass()
+	text, ok := g.walk(p, p.own[:0], raw, steps)
+	if !ok {
+		return action.Document{}, false
 	}
-	if cap(text) <= maxKept {
-		*buf = text
-	}
-	buffers.Put(buf)
-	return doc, ok
+	doc := action.NewLazyDocument(string(text))
+	p.own = text
+	p.free()
+	return doc, true
 }
-
-// maxKept bounds, in bytes, the buffers that are kept between documents.
-const maxKept = 1 << 16
-
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-var passes = sync.Pool{New: func() any { return new(pass) }}
 
 // program is a schema compiled for the pass.
 type program struct {
@@ -89,8 +80,10 @@ type pass struct {
 	src     []byte
 	at      int
 	out     []byte
+	run     int // what stands between run and at is canonical as it is, and follows out
 	depth   int
 	work    int    // steps left
+	own     []byte // what out is where nobody brought a buffer
 	spans   []span // members of the objects that are being read, and elements that must differ
 	tmp     []byte // an object while its members are put in order
 	scratch []byte // a text without its escapes
@@ -103,29 +96,48 @@ type span struct {
 	rank             int // among the names known there, -1 for others
 }
 
-// run walks src. A panic in what a schema refers to, a format, is a refusal, which Check words.
+// run walks src and appends its canonical form to dst.
 func (g *program) run(dst, src []byte, steps int) (out []byte, ok bool) {
-	p, _ := passes.Get().(*pass)
-	p.src, p.out, p.at, p.depth, p.spans = src, dst, 0, 0, p.spans[:0]
-	p.work = steps
-	defer func() {
-		if r := recover(); r != nil {
-			out, ok = dst, false // p is not used again
-		}
-	}()
-	if ok = p.value(g.root); ok {
-		p.next()
-		ok = p.at == len(src) && p.work >= 0
+	p := newPass()
+	if out, ok = g.walk(p, dst, src, steps); ok {
+		p.free()
 	}
-	out = p.out
+	return out, ok
+}
+
+var passes = sync.Pool{New: func() any { return new(pass) }}
+
+func newPass() *pass {
+	p, _ := passes.Get().(*pass) // made by New
+	return p
+}
+
+// maxKept bounds, in bytes, what is kept between documents.
+const maxKept = 1 << 16
+
+// free makes p available for another document.
+func (p *pass) free() {
 	p.src, p.out = nil, nil
-	if cap(p.tmp)+cap(p.scratch)+cap(p.spans)*32 <= maxKept {
+	if cap(p.own)+cap(p.tmp)+cap(p.scratch)+cap(p.spans)*32 <= maxKept {
 		passes.Put(p)
 	}
-	if !ok {
-		return out[:len(dst)], false
+}
+
+// walk is run by a pass, which is not to be used again where ok is false. A panic in what a schema refers to, a format, is
+// a refusal, which Check words.
+func (g *program) walk(p *pass, dst, src []byte, steps int) (out []byte, ok bool) {
+	p.src, p.out, p.at, p.run, p.depth, p.spans, p.work = src, dst, 0, 0, 0, p.spans[:0], steps
+	defer func() {
+		if r := recover(); r != nil || !ok {
+			out, ok = dst, false
+		}
+	}()
+	if !p.value(g.root) {
+		return dst, false
 	}
-	return out, true
+	p.next()
+	p.flush()
+	return p.out, p.at == len(src) && p.work >= 0
 }
 
 // Why a schema has no pass.

@@ -23,7 +23,6 @@ func (p *pass) numberValue(pl *place) bool {
 	if at == first || p.src[first] == '0' || at < len(p.src) && numeric(p.src[at]) {
 		return p.numberFar(pl)
 	}
-	p.out = append(p.out, p.src[start:at]...)
 	p.at = at
 	if negative {
 		v = -v
@@ -46,53 +45,49 @@ func (p *pass) numberFar(pl *place) bool {
 			return false
 		}
 	}
-	from := len(p.out)
-	whole, ok := p.canonicalNumber(p.src[start:end])
-	if !ok {
+	text, whole, ok := p.canonicalNumber(p.src[start:end])
+	if !ok || !whole && pl.types&typeNumber == 0 {
 		return false
 	}
-	p.at = end
-	if !whole && pl.types&typeNumber == 0 {
-		return false
-	}
-	return pl.number == nil || p.numberHolds(pl.number, p.out[from:], whole)
+	return pl.number == nil || p.numberHolds(pl.number, text, whole)
 }
 
-// canonicalNumber writes a number and says whether it is a whole one.
-func (p *pass) canonicalNumber(token []byte) (whole, ok bool) {
+// canonicalNumber reads a number and returns its canonical form and whether it is a whole one.
+func (p *pass) canonicalNumber(token []byte) (text []byte, whole, ok bool) {
 	digits := token
 	if len(token) > 0 && token[0] == '-' {
 		digits = token[1:]
 	}
 	n := digitsEnd(digits, 0)
 	if n == 0 || n > 1 && digits[0] == '0' {
-		return false, false
+		return nil, false, false
 	}
-	if n == len(digits) {
-		if n == 1 && digits[0] == '0' {
-			token = digits // no negative zero
-		}
-		p.out = append(p.out, token...)
-		return true, true
+	if n == len(digits) && (n == len(token) || digits[0] != '0') { // no negative zero
+		p.at += len(token)
+		return token, true, true
 	}
-	if digits[n] == '.' {
+	if n < len(digits) && digits[n] == '.' {
 		// Digits with a fraction that does not end in zero are canonical as they are, and no such number is out of range.
 		if m := digitsEnd(digits, n+1); m == len(digits) && m > n+1 && digits[m-1] != '0' {
-			p.out = append(p.out, token...)
-			return false, true
+			p.at += len(token)
+			return token, false, true
 		}
 	}
 	d := &p.dec
 	if !d.read(token) {
-		return false, false
+		return nil, false, false
 	}
 	if top := d.n + d.exp; d.n > 0 && (top > 300 || top < -300) {
 		if f, err := strconv.ParseFloat(string(token), 64); err != nil || f == 0 || math.IsInf(f, 0) {
-			return false, false
+			return nil, false, false
 		}
 	}
+	p.flush()
+	from := len(p.out)
 	p.out = d.append(p.out)
-	return d.n == 0 || d.exp >= 0, true
+	p.at += len(token)
+	p.run = p.at
+	return p.out[from:], d.n == 0 || d.exp >= 0, true
 }
 
 func digitsEnd(s []byte, i int) int {

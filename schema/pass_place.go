@@ -27,6 +27,7 @@ type textRule struct {
 	least, most int // characters
 	pattern     *regexp.Regexp
 	format      func(string) bool
+	sure        func([]byte) bool // of some that have the format
 }
 
 // place is a schema that is checked while a value is read (n, nil for none), and the names that all the schemas know
@@ -88,12 +89,13 @@ const (
 type planner struct {
 	nodes  []*node
 	places map[string]*place
+	most   int // of them
 	fault  error
 }
 
-// plan compiles the pass of a schema; the error says why there is none.
-func plan(root *node) (*program, error) {
-	pl := planner{places: map[string]*place{}}
+// plan compiles the pass of a schema, of at most that many places; the error says why there is none.
+func plan(root *node, most int) (*program, error) {
+	pl := planner{places: map[string]*place{}, most: most}
 	pl.collect(root)
 	pl.findNames()
 	for _, n := range pl.nodes {
@@ -158,7 +160,7 @@ func (pl *planner) place(n *node, here []*node) *place {
 		return at
 	}
 	at := &place{node: n, types: everyType}
-	if pl.places[string(key)] = at; len(pl.places) > maxPlan {
+	if pl.places[string(key)] = at; len(pl.places) > pl.most {
 		pl.fault = errPlaces
 	}
 	if pl.fault == nil {
@@ -336,7 +338,7 @@ func (r *rules) compile(n *node) {
 	}
 	f := formats[n.formatName]
 	if n.minLength != nil || n.maxLength != nil || n.pattern != nil || f.text != nil {
-		r.text = &textRule{least: 0, most: math.MaxInt, pattern: n.pattern, format: f.text, counted: n.minLength != nil || n.maxLength != nil}
+		r.text = &textRule{least: 0, most: math.MaxInt, pattern: n.pattern, format: f.text, sure: sure[n.formatName], counted: n.minLength != nil || n.maxLength != nil}
 		if n.minLength != nil {
 			r.text.least = *n.minLength
 		}

@@ -10,7 +10,10 @@ import (
 )
 
 // maker draws schemas and documents from so few names and values that they meet.
-type maker struct{ *rapid.T }
+type maker struct {
+	*rapid.T
+	compact bool // documents without white space
+}
 
 var (
 	madeNames   = []string{"a", "b", "A", "aa", "é", "a/b", "\uffee", "\U0001f600", "\"", "k", "\u212a", ""}
@@ -151,7 +154,11 @@ func (m maker) keyword(s map[string]any, depth int) {
 
 // spelt writes a value in one of the many ways it can be written, at times wrong.
 func (m maker) spelt(b *strings.Builder, v any) {
-	space := func() { b.WriteString(m.of("", "", "", " ", "\n\t ")) }
+	space := func() {
+		if !m.compact {
+			b.WriteString(m.of("", "", "", " ", "\n\t "))
+		}
+	}
 	space()
 	switch v := v.(type) {
 	case []any:
@@ -206,7 +213,7 @@ func (m maker) text(b *strings.Builder, s string) {
 
 // checkMade draws a schema and documents and compares the pass with the judges. It reports how many were compared.
 func checkMade(rt *rapid.T, counts *[3]int) {
-	m := maker{rt}
+	m := maker{T: rt}
 	root := map[string]any{}
 	for range m.n(1, 5) {
 		m.keyword(root, 3)
@@ -223,6 +230,7 @@ func checkMade(rt *rapid.T, counts *[3]int) {
 	counts[0]++
 	for range 12 {
 		var b strings.Builder
+		m.compact = m.yes()
 		m.spelt(&b, m.value(3))
 		passAgrees(rt, s, []byte(b.String()))
 		if _, ok := s.Pass(nil, []byte(b.String())); ok {
@@ -245,4 +253,9 @@ func TestPassAgreesOnMadeSchemas(t *testing.T) {
 	require.Greater(t, counts[0], 20)
 	require.Greater(t, counts[1], 50)
 	require.Greater(t, counts[2], 50)
+}
+
+// FuzzPassMade lets the fuzzer do the drawing.
+func FuzzPassMade(f *testing.F) {
+	f.Fuzz(rapid.MakeFuzz(func(rt *rapid.T) { checkMade(rt, new([3]int)) }))
 }

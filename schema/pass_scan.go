@@ -5,6 +5,17 @@ import (
 	"slices"
 )
 
+// pos is where in the canonical text the walk stands.
+func (p *pass) pos() int { return len(p.out) + p.at - p.run }
+
+// flush writes what has been read and is canonical as it is.
+func (p *pass) flush() {
+	if p.run < p.at {
+		p.out = append(p.out, p.src[p.run:p.at]...)
+		p.run = p.at
+	}
+}
+
 // next skips white space and returns the character after it, 0 at the end.
 func (p *pass) next() byte {
 	if p.at < len(p.src) && p.src[p.at] > ' ' {
@@ -14,6 +25,8 @@ func (p *pass) next() byte {
 }
 
 func (p *pass) nextFar() byte {
+	p.flush()
+	defer func() { p.run = p.at }()
 	for ; p.at < len(p.src); p.at++ {
 		switch c := p.src[p.at]; c {
 		case ' ', '\t', '\n', '\r':
@@ -29,14 +42,15 @@ func (p *pass) value(pl *place) bool {
 	if p.work--; p.work < 0 {
 		return false
 	}
-	start, ok := len(p.out), false
-	switch p.next() {
+	c, ok := p.next(), false
+	start := p.pos()
+	switch c {
 	case '"':
 		ok = pl.types&typeString != 0 && p.textValue(pl)
 	case '{':
-		ok = pl.types&typeObject != 0 && p.object(pl)
+		ok = pl.types&typeObject != 0 && p.enter() && p.object(pl, start)
 	case '[':
-		ok = pl.types&typeArray != 0 && p.array(pl)
+		ok = pl.types&typeArray != 0 && p.enter() && p.array(pl)
 	case 't':
 		ok = pl.types&typeBoolean != 0 && p.literal("true")
 	case 'f':
@@ -49,6 +63,7 @@ func (p *pass) value(pl *place) bool {
 	if !ok || pl.after == nil {
 		return ok
 	}
+	p.flush()
 	return p.whole(pl.after, start)
 }
 
@@ -81,45 +96,38 @@ func (p *pass) literal(word string) bool {
 	if !p.hasPrefix(word) {
 		return false
 	}
-	p.out = append(p.out, word...)
 	p.at += len(word)
 	return true
 }
 
-func (p *pass) enter(bracket byte) bool {
+func (p *pass) enter() bool {
 	if p.depth == MaxDepth {
 		return false
 	}
 	p.depth++
 	p.at++
-	p.out = append(p.out, bracket)
 	return true
 }
 
-func (p *pass) leave(bracket byte) {
+func (p *pass) leave() {
 	p.depth--
 	p.at++
-	p.out = append(p.out, bracket)
 }
 
 func (p *pass) array(pl *place) bool {
 	n, base := pl.node, len(p.spans)
-	if !p.enter('[') {
-		return false
-	}
 	count, contained := 0, false
 	for c := p.next(); c != ']' || count > 0; c = p.next() { // after a comma too an element must come
-		start := len(p.out)
+		start := p.pos()
 		if !p.child(pl.element(count)) {
 			return false
 		}
-		if count++; n != nil {
-			if n.contains != nil && !contained {
-				contained = p.holds(n.contains, start)
-			}
-			if n.unique {
-				p.spans = append(p.spans, span{start: start, end: len(p.out)})
-			}
+		if count++; n != nil && n.contains != nil && !contained {
+			p.flush()
+			contained = p.holds(n.contains, start)
+		}
+		if n != nil && n.unique {
+			p.spans = append(p.spans, span{start: start, end: p.pos()})
 		}
 		if more, ok := p.comma(']'); !more {
 			if !ok {
@@ -128,9 +136,12 @@ func (p *pass) array(pl *place) bool {
 			break
 		}
 	}
-	p.leave(']')
+	p.leave()
 	if n == nil {
 		return true
+	}
+	if n.unique {
+		p.flush()
 	}
 	ok := n.countsElements(count) && (n.contains == nil || contained) && (!n.unique || p.allDiffer(p.spans[base:]))
 	p.spans = p.spans[:base]
@@ -142,7 +153,6 @@ func (p *pass) comma(bracket byte) (more, ok bool) {
 	switch p.next() {
 	case ',':
 		p.at++
-		p.out = append(p.out, ',')
 		return true, true
 	case bracket:
 		return false, true
@@ -171,10 +181,12 @@ func (p *pass) child(c *child) bool {
 	if len(c.more) == 0 {
 		return p.value(c.at)
 	}
-	start := len(p.out)
+	p.next()
+	start := p.pos()
 	if !p.value(c.at) {
 		return false
 	}
+	p.flush()
 	for _, n := range c.more {
 		if _, ok := p.check(n, start); !ok {
 			return false
@@ -183,20 +195,17 @@ func (p *pass) child(c *child) bool {
 	return true
 }
 
-func (p *pass) object(pl *place) bool {
-	open, base := len(p.out), len(p.spans)
-	if !p.enter('{') {
-		return false
-	}
+// object reads the members of the object that opened at open in the canonical text.
+func (p *pass) object(pl *place, open int) bool {
+	base := len(p.spans)
 	seen, last, ranked, inOrder, guess := uint64(0), -1, true, true, pl.first
 	for c := p.next(); c != '}' || len(p.spans) > base; c = p.next() { // after a comma too a member must come
 		i := len(p.spans)
-		p.spans = append(p.spans, span{start: len(p.out), rank: -1})
+		p.spans = append(p.spans, span{start: p.pos(), rank: -1})
 		var at *child
 		if guess != nil && p.hasPrefix(guess.text) {
 			p.at += len(guess.text)
-			p.out = append(p.out, guess.text...)
-			p.spans[i].name, p.spans[i].rank = len(p.out)-1, guess.rank
+			p.spans[i].name, p.spans[i].rank = p.pos()-1, guess.rank
 			at, guess = &guess.child, guess.next
 		} else {
 			at = p.name(pl, &p.spans[i])
@@ -221,10 +230,10 @@ func (p *pass) object(pl *place) bool {
 			seen |= 1 << rank
 		}
 		last = rank
-		if !p.child(at) {
+		if len(at.more) > 0 && !p.child(at) || len(at.more) == 0 && !p.value(at.at) {
 			return false
 		}
-		p.spans[i].end = len(p.out)
+		p.spans[i].end = p.pos()
 		if more, ok := p.comma('}'); !more {
 			if !ok {
 				return false
@@ -232,7 +241,7 @@ func (p *pass) object(pl *place) bool {
 			break
 		}
 	}
-	p.leave('}')
+	p.leave()
 	ok := seen&pl.required == pl.required && p.close(pl, open, base, ranked, inOrder)
 	p.spans = p.spans[:base]
 	return ok
@@ -241,6 +250,9 @@ func (p *pass) object(pl *place) bool {
 // close checks what is said of the members together, and puts them in order.
 func (p *pass) close(pl *place, open, base int, ranked, inOrder bool) bool {
 	members := p.spans[base:]
+	if pl.together {
+		p.flush()
+	}
 	if !inOrder {
 		if ranked {
 			sortRanked(members)
@@ -276,9 +288,8 @@ func (p *pass) name(pl *place, m *span) *child {
 	end := plainEnd(p.src, p.at+1)
 	if end+1 < len(p.src) && p.src[end] == '"' && p.src[end+1] == ':' && pl.names == nil {
 		if e := pl.find(p.src[p.at+1 : end]); e != nil {
-			p.out = append(p.out, p.src[p.at:end+2]...)
 			p.at = end + 2
-			m.name, m.rank = len(p.out)-1, e.rank
+			m.name, m.rank = p.pos()-1, e.rank
 			return &e.child
 		}
 	}
@@ -286,12 +297,11 @@ func (p *pass) name(pl *place, m *span) *child {
 }
 
 func (p *pass) nameFar(pl *place, m *span) *child {
-	_, escaped, ok := p.str()
+	name, _, escaped, ok := p.str()
 	if !ok {
 		return nil
 	}
-	m.name = len(p.out)
-	name := p.out[m.start+1 : m.name-1]
+	m.name = p.pos()
 	if escaped {
 		name = p.plainText(name)
 	}
@@ -302,6 +312,7 @@ func (p *pass) nameFar(pl *place, m *span) *child {
 		return nil
 	}
 	if pl.names != nil {
+		p.flush()
 		if _, ok := p.check(pl.names, m.start); !ok {
 			return nil
 		}
@@ -310,7 +321,6 @@ func (p *pass) nameFar(pl *place, m *span) *child {
 		return nil
 	}
 	p.at++
-	p.out = append(p.out, ':')
 	return c
 }
 
@@ -342,6 +352,7 @@ func (p *pass) compareNames(a, b *span) int {
 	if a.rank >= 0 && b.rank >= 0 {
 		return a.rank - b.rank
 	}
+	p.flush()
 	x, y := p.out[a.start+1:a.name-1], p.out[b.start+1:b.name-1]
 	if bytes.IndexByte(y, '\\') >= 0 {
 		y = appendUnescaped(nil, y) // the scratch holds one text at a time
@@ -370,17 +381,28 @@ func (p *pass) sort(members []span) bool {
 	return true
 }
 
-// rewrite writes the members of the object that opened at open in their order.
+// rewrite writes the members of the object that opened at open in their order, from the input where all of it is canonical
+// as it is and has not been written yet.
 func (p *pass) rewrite(open int, members []span) {
-	p.tmp = append(p.tmp[:0], p.out[open:]...)
-	p.out = p.out[:open+1]
-	for i, m := range members {
-		if i > 0 {
-			p.out = append(p.out, ',')
+	at, shift, from := open+1, p.run-len(p.out), p.src
+	if open >= len(p.out) {
+		p.out = append(p.out, p.src[p.run:at+shift]...)
+		p.run = p.at
+	} else {
+		p.flush()
+		for len(members) > 0 && members[0].start == at { // those that stand where they belong
+			at, members = members[0].end+1, members[1:]
 		}
-		p.out = append(p.out, p.tmp[m.start-open:m.end-open]...)
+		p.tmp = append(p.tmp[:0], p.out[at:]...)
+		p.out, from, shift = p.out[:at], p.tmp, -at
 	}
-	p.out = append(p.out, '}')
+	out := p.out
+	for i := range members {
+		m := &members[i]
+		out = append(append(out, from[m.start+shift:m.end+shift]...), ',')
+	}
+	out[len(out)-1] = '}'
+	p.out = out
 }
 
 // membersHold applies what is said of the members together. They are in order.

@@ -10,12 +10,11 @@ import (
 
 // textValue reads a string and checks it.
 func (p *pass) textValue(pl *place) bool {
-	start := len(p.out)
-	runes, escaped, ok := p.str()
+	text, runes, escaped, ok := p.str()
 	if !ok || pl.text == nil {
 		return ok
 	}
-	return p.textHolds(pl.text, p.out[start+1:len(p.out)-1], runes, escaped)
+	return p.textHolds(pl.text, text, runes, escaped)
 }
 
 // textHolds checks the inside of a canonical string; runes is below zero where nobody has counted its characters.
@@ -34,7 +33,7 @@ func (p *pass) textHolds(r *textRule, text []byte, runes int, escaped bool) bool
 	if r.pattern != nil && !r.pattern.Match(text) {
 		return false
 	}
-	return r.format == nil || r.format(string(text))
+	return r.format == nil || r.sure != nil && r.sure(text) || r.format(string(text))
 }
 
 const (
@@ -61,34 +60,34 @@ func plainEnd(src []byte, i int) int {
 	return i
 }
 
-// str reads a string and writes it in canonical form with its quotes. It counts the characters and says whether any is
+// str reads a string and returns the inside of its canonical form. It counts the characters and says whether any is
 // written with an escape.
-func (p *pass) str() (runes int, escaped, ok bool) {
+func (p *pass) str() (text []byte, runes int, escaped, ok bool) {
 	start := p.at
 	end := plainEnd(p.src, start+1)
 	if end < len(p.src) && p.src[end] == '"' {
-		p.out = append(p.out, p.src[start:end+1]...)
 		p.at = end + 1
-		return end - start - 1, false, true
+		return p.src[start+1 : end], end - start - 1, false, true
 	}
-	p.out = append(p.out, p.src[start:end]...)
-	runes = end - start - 1
-	for p.at = end; p.at < len(p.src); runes++ {
+	from := p.pos() + 1
+	p.at = end
+	p.flush()
+	for runes = end - start - 1; p.at < len(p.src); runes++ {
 		switch c := p.src[p.at]; {
 		case c == '"':
-			p.out = append(p.out, '"')
+			p.run = p.at // the quote is canonical as it is
 			p.at++
-			return runes, escaped, true
+			return p.out[from:], runes, escaped, true
 		case c == '\\':
 			r, ok := p.escape()
 			if !ok {
-				return 0, false, false
+				return nil, 0, false, false
 			}
 			before := len(p.out)
 			p.out = appendRune(p.out, r)
 			escaped = escaped || p.out[before] == '\\'
 		case c < ' ':
-			return 0, false, false
+			return nil, 0, false, false
 		case c < utf8.RuneSelf:
 			end := plainEnd(p.src, p.at)
 			p.out = append(p.out, p.src[p.at:end]...)
@@ -97,13 +96,13 @@ func (p *pass) str() (runes int, escaped, ok bool) {
 		default:
 			r, size := utf8.DecodeRune(p.src[p.at:])
 			if r == utf8.RuneError && size == 1 {
-				return 0, false, false
+				return nil, 0, false, false
 			}
 			p.out = append(p.out, p.src[p.at:p.at+size]...)
 			p.at += size
 		}
 	}
-	return 0, false, false
+	return nil, 0, false, false
 }
 
 // escape reads one escaped character, a pair of surrogates being one.

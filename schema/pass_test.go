@@ -72,6 +72,12 @@ func TestDocumentSaysWhoEnforces(t *testing.T) {
 func TestNoPass(t *testing.T) {
 	foreign, err := Foreign([]byte(`{"type":"object","properties":{"a":{"type":"string"}}}`))
 	require.NoError(t, err)
+	crowded := mustDeclare(t, combinations(7))
+	ok, why := crowded.Compiled()
+	require.True(t, ok, why)
+	crowded.pass, err = plan(crowded.root, 100)
+	require.Error(t, err)
+	crowded.why = err.Error()
 	many := map[string]any{}
 	for i := range maxPatterns + 1 {
 		many[fmt.Sprintf("^%c", 'a'+i)] = map[string]any{"type": "string"}
@@ -83,7 +89,7 @@ func TestNoPass(t *testing.T) {
 	}{
 		{"from elsewhere", foreign},
 		{"patternProperties", mustDeclare(t, string(patterns))},
-		{"combinations of places", mustDeclare(t, combinations(15))},
+		{"combinations of places", crowded},
 	} {
 		ok, why := c.s.Compiled()
 		assert.False(t, ok, c.reason)
@@ -97,8 +103,6 @@ func TestNoPass(t *testing.T) {
 		_, f = c.s.Check([]byte(`{"a":1}`))
 		require.NotNil(t, f, c.reason)
 	}
-	ok, why := mustDeclare(t, combinations(5)).Compiled()
-	assert.True(t, ok, why)
 }
 
 // combinations makes a schema whose branches lead to another set of places for each sequence of n steps of two kinds, as
@@ -183,14 +187,14 @@ func TestNumbersOfThePassAreExact(t *testing.T) {
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
 		x, fault := parseTree([]byte(a), 0)
 		y, other := parseTree([]byte(b), 0)
-		var p pass
-		_, ok := p.canonicalNumber([]byte(a))
+		p := pass{src: []byte(a)}
+		text, _, ok := p.canonicalNumber(p.src)
 		require.Equal(t, fault == nil, ok, a)
 		if fault != nil || other != nil {
 			return
 		}
 		m, n := x.(json.Number), y.(json.Number)
-		require.Equal(t, string(m), string(p.out), a)
+		require.Equal(t, string(m), string(text), a)
 		var d, e dec
 		require.True(t, d.read([]byte(m)) && e.read([]byte(n)))
 		require.Equal(t, rat(m).Cmp(rat(n)), cmp.Compare(d.compare(&e), 0), "%s %s", a, b)
@@ -199,6 +203,27 @@ func TestNumbersOfThePassAreExact(t *testing.T) {
 			require.Equal(t, rat(m).Quo(rat(m), rat(n)).IsInt(), d.divides(rule, []byte(m)), "%s %s", a, b)
 		}
 	})
+}
+
+// TestSureFormatsHold: what is taken for sure has the format, and much that has it is.
+func TestSureFormatsHold(t *testing.T) {
+	likely := map[string]string{
+		"date": `[0-9]{4}-[0-1][0-9]-[0-3][0-9]`, "time": `[0-2][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,10})?(Z|[+-][0-2][0-9]:[0-6][0-9])`,
+		"date-time": `[0-9]{4}-[01][0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,10})?(Z|z|[+-][0-2][0-9]:[0-6][0-9])`,
+		"uuid":      `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fg]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "base64": `([a-zA-Z0-9+/]{4}){0,200}([a-zA-Z0-9+/]{2,3}={0,2})?\n?`,
+	}
+	for _, name := range sortedNames(sure) {
+		taken := 0
+		gen := rapid.OneOf(rapid.StringMatching(likely[name]), rapid.StringMatching(likely[name]), rapid.StringMatching(`[0-9a-fZT:.+-]{0,36}`))
+		rapid.Check(t, func(t *rapid.T) {
+			text := gen.Draw(t, "text")
+			if sure[name]([]byte(text)) {
+				taken++
+				require.True(t, formats[name].text(text), "%s: %q", name, text)
+			}
+		})
+		assert.Positive(t, taken, name)
+	}
 }
 
 // TestNamesAreFoundByHash holds the index against a map for names that a hash of few bytes confuses.

@@ -46,7 +46,7 @@ func declared(tree any) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.pass, err = plan(j.root); err != nil {
+	if s.pass, err = plan(j.root, maxPlan); err != nil {
 		s.why = err.Error()
 	}
 	return s, nil

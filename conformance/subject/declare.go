@@ -74,6 +74,9 @@ func define(spec conformance.Action) (delta.Definition, error) {
 	if spec.Gated {
 		b = b.RequireApproval()
 	}
+	if spec.Quorum > 0 {
+		b = b.Quorum(spec.Quorum)
+	}
 	if spec.Timeout > 0 {
 		b = b.Timeout(spec.Timeout)
 	}

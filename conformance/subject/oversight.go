@@ -3,6 +3,7 @@ package subject
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/conformance"
@@ -61,7 +62,7 @@ func (s *Subject) operator(ctx context.Context, task string) (*delta.Task, delta
 	if err != nil {
 		return nil, delta.Identity{}, err
 	}
-	who, err := s.current().Authenticate(ctx, "operator")
+	who, err := s.current().Authenticate(ctx, conformance.Operator)
 	return t, who, err
 }
 
@@ -81,6 +82,26 @@ func (s *Subject) Resolve(ctx context.Context, task, intent string, ok bool) err
 		return err
 	}
 	return t.Resolve(ctx, intent, who, ok, nil, action.Cost{}, "asked by the case")
+}
+
+// Votes implements [conformance.Voter].
+func (s *Subject) Votes(ctx context.Context, id string) (int, error) {
+	a, err := s.current().Approval(ctx, id)
+	return len(a.Votes), err
+}
+
+// Override implements [conformance.Overrider].
+func (s *Subject) Override(ctx context.Context, task, by string, lasts time.Duration) error {
+	t, err := s.task(ctx, task)
+	if err != nil {
+		return err
+	}
+	who, err := s.current().Authenticate(ctx, by)
+	if err != nil {
+		return err
+	}
+	_, err = t.BreakGlass(ctx, who, delta.Glass{For: lasts}, "asked by the case")
+	return err
 }
 
 // Ledger implements [conformance.Subject]. A chain that does not verify is an error.

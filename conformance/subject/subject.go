@@ -90,6 +90,8 @@ var (
 	_ conformance.Policed     = (*Subject)(nil)
 	_ conformance.Thresholder = (*Subject)(nil)
 	_ conformance.Resolver    = (*Subject)(nil)
+	_ conformance.Voter       = (*Subject)(nil)
+	_ conformance.Overrider   = (*Subject)(nil)
 	_ conformance.Stopper     = (*Subject)(nil)
 )
 
@@ -101,7 +103,7 @@ func (w *world) subject() (*Subject, error) {
 // Restart implements [conformance.Restarter]: the old engine is left as it is.
 func (s *Subject) Restart() error {
 	e, err := delta.New(delta.Config{
-		Store: s.world.store, Policy: policy.Func(s.world.decide), Authenticator: delta.AuthenticatorFunc(vouch), Operators: []string{"operator"},
+		Store: s.world.store, Policy: policy.Func(s.world.decide), Authenticator: delta.AuthenticatorFunc(vouch), Operators: []string{conformance.Operator},
 		Now: s.world.clock.Now, Poll: time.Millisecond, Grace: 20 * time.Millisecond, StoreTimeout: 2 * time.Second,
 	})
 	if err != nil {

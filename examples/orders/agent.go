@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/examples/orders/desk"
 )
 
 // step is one thing the agent means to do.
@@ -59,11 +60,13 @@ func (s *script) propose(p delta.Proposal, st step, last action.Outcome) (delta.
 }
 
 // of is the input of a step about one order.
-func of(id string) func(action.Outcome) any { return func(action.Outcome) any { return OrderID{id} } }
+func of(id string) func(action.Outcome) any {
+	return func(action.Outcome) any { return desk.OrderID{ID: id} }
+}
 
 // mail is the input of a step that writes to a customer.
 func mail(id, text string) func(action.Outcome) any {
-	return func(action.Outcome) any { return Mail{id, text} }
+	return func(action.Outcome) any { return desk.Mail{ID: id, Text: text} }
 }
 
 // excuse writes to a customer why what came before did not work out, in the words of whoever stopped it.
@@ -76,6 +79,6 @@ func excuse(id string) func(action.Outcome) any {
 		if reason == "" {
 			reason = "something went wrong at our side"
 		}
-		return Mail{id, "Your order is delayed: " + reason}
+		return desk.Mail{ID: id, Text: "Your order is delayed: " + reason}
 	}
 }

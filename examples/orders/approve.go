@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 )
 
@@ -47,8 +48,7 @@ const early = 100 * time.Millisecond
 
 // decide shows a request to the person and passes the answer on.
 func (s *story) decide(ctx context.Context, a delta.Approval) error {
-	s.say("   ? %s asks to run %s %s, for %s", a.Agent, a.Action, a.Input, euros(a.Forecast.Money))
-	s.say("     why      %s: it fails %s, declared was %d", strings.Join(a.Why, "; "), chance(a.Risk.P, a.Risk.Lo, a.Risk.Hi, a.Risk.N), a.Risk.Declared)
+	s.show(a)
 	expires := time.UnixMicro(a.Expires)
 	waiting, cancel := context.WithDeadline(ctx, expires.Add(-early))
 	defer cancel()
@@ -72,6 +72,20 @@ func (s *story) decide(ctx context.Context, a delta.Approval) error {
 		return s.engine.Reject(ctx, a.ID, s.by, reason)
 	}
 	return pause(ctx, time.Until(expires)+time.Millisecond)
+}
+
+// show puts before a person everything that the engine has to say about a request. To a script it is told in short.
+func (s *story) show(a delta.Approval) {
+	if _, reads := s.approver.(*person); !reads {
+		s.say("   ? %s asks to run %s %s, for %s", a.Agent, a.Action, action.Visible(string(a.Input)), euros(a.Forecast.Money))
+		s.say("     why      %s: it fails %s, declared was %d", strings.Join(a.Why, "; "), chance(a.Risk.P, a.Risk.Lo, a.Risk.Hi, a.Risk.N), a.Risk.Declared)
+		return
+	}
+	mark := "?"
+	for line := range strings.Lines(a.Explain()) {
+		s.say("   %s %s", mark, strings.TrimSuffix(line, "\n"))
+		mark = " "
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) error {

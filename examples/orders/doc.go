@@ -5,5 +5,5 @@
 //	go run ./examples/orders --auto-approve                     unattended
 //	go run ./examples/orders --script 'reject:too late,approve' unattended, with your answers
 //
-// Start reading at desk.go (what the agent may do), then story.go (what it tries), then approve.go (who watches).
+// Start reading at desk/desk.go (what the agent may do), then story.go (what it tries), then approve.go (who watches).
 package main

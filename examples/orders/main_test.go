@@ -17,12 +17,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/examples/orders/desk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // told plays the story and returns it, what was printed, and the orders as the database has them.
-func told(t *testing.T, a approver) (s *story, text string, rows map[string]row) {
+func told(t *testing.T, a approver) (s *story, text string, rows map[string]desk.Row) {
 	t.Helper()
 	ctx := context.Background()
 	w, err := open(ctx)
@@ -31,9 +32,9 @@ func told(t *testing.T, a approver) (s *story, text string, rows map[string]row)
 	var out bytes.Buffer
 	s, err = play(ctx, w, a, &out)
 	require.NoError(t, err, out.String())
-	found, err := w.db.rows(ctx)
+	found, err := w.db.Rows(ctx)
 	require.NoError(t, err)
-	rows = map[string]row{}
+	rows = map[string]desk.Row{}
 	for _, r := range found {
 		rows[r.ID] = r
 	}
@@ -69,10 +70,10 @@ func TestStory(t *testing.T) {
 		}, codes(s))
 	})
 	t.Run("the database has each effect once", func(t *testing.T) {
-		assert.Equal(t, row{Order{"ORD-1", "Ada", 4200, "refunded"}, 1, 1, 1, 0}, rows["ORD-1"])
-		assert.Equal(t, row{Order{"ORD-2", "Grace", 9900, "confirmed"}, 0, 0, 1, 0}, rows["ORD-2"], "neither charged nor given anything, but told")
-		assert.Equal(t, row{Order{"ORD-3", "Edsger", 1850, "charged"}, 1, 0, 0, 0}, rows["ORD-3"])
-		assert.Equal(t, 4, s.provider.asked(), "one of ORD-1, two failures of ORD-2, one of ORD-3")
+		assert.Equal(t, desk.Row{Order: desk.Order{ID: "ORD-1", Customer: "Ada", Cents: 4200, Status: "refunded"}, Charges: 1, Refunds: 1, Mails: 1, Gifts: 0}, rows["ORD-1"])
+		assert.Equal(t, desk.Row{Order: desk.Order{ID: "ORD-2", Customer: "Grace", Cents: 9900, Status: "confirmed"}, Charges: 0, Refunds: 0, Mails: 1, Gifts: 0}, rows["ORD-2"], "neither charged nor given anything, but told")
+		assert.Equal(t, desk.Row{Order: desk.Order{ID: "ORD-3", Customer: "Edsger", Cents: 1850, Status: "charged"}, Charges: 1, Refunds: 0, Mails: 0, Gifts: 0}, rows["ORD-3"])
+		assert.Equal(t, 4, s.provider.Asked(), "one of ORD-1, two failures of ORD-2, one of ORD-3")
 	})
 	t.Run("the reason of the person reached the planner", func(t *testing.T) {
 		for _, r := range s.results {
@@ -126,11 +127,11 @@ func TestEveryAnswer(t *testing.T) {
 			s, text, rows := told(t, scripted(t, tt.script))
 			assert.Equal(t, tt.second, rows["ORD-2"].Status)
 			assert.Equal(t, tt.third, rows["ORD-3"].Status)
-			assert.Equal(t, tt.asked, s.provider.asked())
+			assert.Equal(t, tt.asked, s.provider.Asked())
 			for id, r := range rows {
-				assert.LessOrEqual(t, r.charges, 1, id)
-				assert.LessOrEqual(t, r.refunds, 1, id)
-				assert.Equal(t, r.Status == "charged" || r.Status == "refunded", r.charges == 1, id)
+				assert.LessOrEqual(t, r.Charges, 1, id)
+				assert.LessOrEqual(t, r.Refunds, 1, id)
+				assert.Equal(t, r.Status == "charged" || r.Status == "refunded", r.Charges == 1, id)
 			}
 			assert.Contains(t, text, "0 not sealed yet")
 		})
@@ -162,8 +163,11 @@ func TestPersonAtATerminal(t *testing.T) {
 	_, text, rows := told(t, p)
 	assert.Contains(t, text, `grace    rejects: "call me first"`)
 	assert.Contains(t, text, "grace    approves")
+	for _, shown := range []string{"? order-desk asks to run charge-order v1: ", `input     orderId = "ORD-2"`, "effect    compensatable, by refund-order\n"} {
+		assert.Contains(t, text, shown, "a person sees all of it")
+	}
 	assert.Equal(t, "     > approve? [y/n]      > approve? [y/n]      > why not? (the agent will read it)      > approve? [y/n] ", terminal.String())
-	assert.Equal(t, 1, rows["ORD-3"].charges)
+	assert.Equal(t, 1, rows["ORD-3"].Charges)
 }
 
 // Waiting too long is expiry: never consent, and not a rejection either.
@@ -176,8 +180,8 @@ func TestSilenceIsNoConsent(t *testing.T) {
 		assert.Equal(t, 2, strings.Count(text, "says nothing: the request expires"))
 		assert.NotContains(t, codes(s), action.ApprovalRejected)
 		assert.Contains(t, codes(s), action.ApprovalExpired)
-		assert.Zero(t, rows["ORD-2"].charges)
-		assert.Zero(t, rows["ORD-3"].charges)
+		assert.Zero(t, rows["ORD-2"].Charges)
+		assert.Zero(t, rows["ORD-3"].Charges)
 	})
 }
 

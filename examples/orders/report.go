@@ -50,19 +50,19 @@ func (s *story) table(fill func(*table.Writer), header ...string) error {
 }
 
 func (s *story) databaseTable(ctx context.Context) error {
-	rows, err := s.db.rows(ctx)
+	rows, err := s.db.Rows(ctx)
 	if err != nil {
 		return err
 	}
 	return s.table(func(t *table.Writer) {
 		for _, r := range rows {
-			t.Row(r.ID, r.Customer, euros(r.Cents*10_000), r.Status, r.charges, r.refunds, r.mails, r.gifts)
+			t.Row(r.ID, r.Customer, euros(r.Cents*10_000), r.Status, r.Charges, r.Refunds, r.Mails, r.Gifts)
 		}
 	}, "DATABASE", "customer", "amount", "status", "charges", "refunds", "mails", "gifts")
 }
 
 func (s *story) trustTable(ctx context.Context) error {
-	name := s.desk.agent.Name()
+	name := s.desk.Agent.Name()
 	v, err := s.engine.Trust(ctx, name)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *story) trustTable(ctx context.Context) error {
 }
 
 func (s *story) riskTable(ctx context.Context) error {
-	risks, err := s.engine.Risks(ctx, s.desk.agent.Name())
+	risks, err := s.engine.Risks(ctx, s.desk.Agent.Name())
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s *story) tamper(records []txn.Stored) error {
 			continue
 		}
 		r.Val = strings.ReplaceAll(r.Val, "rejected", "approved")
-		_, err := ledger.Verify(ledger.Genesis(s.desk.agent.Name(), "monday"), forged)
+		_, err := ledger.Verify(ledger.Genesis(s.desk.Agent.Name(), "monday"), forged)
 		if err == nil {
 			return errors.New("a forged record was not found")
 		}

@@ -11,34 +11,35 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/examples/orders/desk"
 )
 
 // world is everything the story happens in.
 type world struct {
-	db       *store
-	provider *provider
-	desk     desk
+	db       *desk.Store
+	provider *desk.Provider
+	desk     desk.Desk
 	engine   *delta.Engine
 }
 
 // open makes a new one. Close it.
 func open(ctx context.Context) (_ *world, err error) {
-	w := &world{provider: &provider{}}
-	if w.db, err = openStore(ctx); err != nil {
+	w := &world{provider: &desk.Provider{}}
+	if w.db, err = desk.OpenStore(ctx); err != nil {
 		return nil, err
 	}
-	if w.desk, err = newDesk(w.db, w.provider); err != nil {
-		return nil, errors.Join(err, w.db.close())
+	if w.desk, err = desk.New(w.db, w.provider); err != nil {
+		return nil, errors.Join(err, w.db.Close())
 	}
 	w.engine, err = delta.New(delta.Config{Authenticator: delta.AuthenticatorFunc(signIn)})
 	if err != nil {
-		return nil, errors.Join(err, w.db.close())
+		return nil, errors.Join(err, w.db.Close())
 	}
 	return w, nil
 }
 
 func (w *world) close(ctx context.Context) error {
-	return errors.Join(w.engine.Close(ctx), w.db.close())
+	return errors.Join(w.engine.Close(ctx), w.db.Close())
 }
 
 // story is a world with an agent at work and a person who watches.
@@ -61,7 +62,7 @@ func play(ctx context.Context, w *world, a approver, out io.Writer) (*story, err
 		return s, err
 	}
 	s.task, err = w.engine.Start(ctx, delta.Goal{
-		ID: "monday", Agent: w.desk.agent, Text: "Charge the orders ORD-1 to ORD-3 and keep their customers informed.",
+		ID: "monday", Agent: w.desk.Agent, Text: "Charge the orders ORD-1 to ORD-3 and keep their customers informed.",
 		Limit:     action.Limit{Calls: action.Max(40), Tokens: action.Max(6_000), Money: action.Max(5_000_000), Currency: "EUR"},
 		Threshold: 4, Approvers: []string{a.name()}, Requester: "order-desk", ApprovalTTL: a.patience(),
 	})
@@ -97,7 +98,7 @@ func (s *story) onlyWhatIsLegal(ctx context.Context) error {
 
 func (s *story) riskIsLearned(ctx context.Context) error {
 	s.heading("Risk is learned from what happens", "The payment provider goes down. The agent keeps trying until the risk reaches the threshold.")
-	s.provider.set(true)
+	s.provider.Set(true)
 	return s.run(ctx, delta.Bounds{},
 		step{action: "look-up-order", input: of("ORD-2")},
 		step{action: "confirm-order", input: of("ORD-2")},
@@ -124,8 +125,8 @@ func (s *story) aPersonSaysNo(ctx context.Context) error {
 
 func (s *story) aPersonSaysYes(ctx context.Context) error {
 	s.heading("Another input is another question", "The provider is back, the risk is still high. This time the agent waits for the answer.")
-	s.provider.set(false)
-	before := s.provider.asked()
+	s.provider.Set(false)
+	before := s.provider.Asked()
 	err := s.attended(ctx, func(ctx context.Context) error {
 		return s.run(ctx, delta.Bounds{Wait: true},
 			step{action: "look-up-order", input: of("ORD-3")},
@@ -145,7 +146,7 @@ func (s *story) aPersonSaysYes(ctx context.Context) error {
 	if again.Recorded {
 		text = "the same call id: answered from the record"
 	}
-	s.line("charge-order ORD-3", again.Code, fmt.Sprintf("%s; payments asked of the provider: %d", text, s.provider.asked()-before))
+	s.line("charge-order ORD-3", again.Code, fmt.Sprintf("%s; payments asked of the provider: %d", text, s.provider.Asked()-before))
 	return nil
 }
 
@@ -154,7 +155,7 @@ func (s *story) moneyAndUndoing(ctx context.Context) error {
 	err := s.run(ctx, delta.Bounds{}, step{action: "send-gift", input: of("ORD-2"), why: "to say sorry"})
 	for range 2 {
 		// A typed call: Go values in and out, every refusal an *action.Failure.
-		r := s.desk.refund.Do(ctx, s.task, OrderID{"ORD-1"})
+		r := s.desk.Refund.Do(ctx, s.task, desk.OrderID{ID: "ORD-1"})
 		switch f := action.FailureOf(r.Error()); {
 		case f != nil:
 			s.line("refund-order ORD-1", f.Code, f.Message)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/examples/orders/desk"
 )
 
 // say prints lines. The agent and the person take turns, but nothing else orders the two.
@@ -60,7 +61,7 @@ func narrowed(schema json.RawMessage) []string {
 // tell tells what became of a call of the agent.
 func (s *story) tell(ctx context.Context, r delta.Result) {
 	s.results = append(s.results, r)
-	var in OrderID
+	var in desk.OrderID
 	_ = json.Unmarshal(r.Call.Input, &in) // every input names an order
 	text := ""
 	switch f := r.Outcome.Failure; {
@@ -70,7 +71,7 @@ func (s *story) tell(ctx context.Context, r delta.Result) {
 			text += fmt.Sprintf(": %q", reason)
 		}
 	case r.Call.Action == "look-up-order":
-		var o Order
+		var o desk.Order
 		_ = json.Unmarshal(r.Outcome.Output, &o) // it passed its schema
 		text = fmt.Sprintf("%s, %s, %s", o.Customer, euros(o.Cents*10_000), o.Status)
 	default:
@@ -84,7 +85,7 @@ func (s *story) tell(ctx context.Context, r delta.Result) {
 
 // riskNow says what the engine has learned of an action so far.
 func (s *story) riskNow(ctx context.Context, name string) string {
-	risks, err := s.engine.Risks(ctx, s.desk.agent.Name())
+	risks, err := s.engine.Risks(ctx, s.desk.Agent.Name())
 	if err != nil {
 		return fmt.Sprintf("its risk cannot be read: %v", err)
 	}

@@ -47,6 +47,12 @@ var mo = map[string]string{
 	"mo/mo.go":  "// Package mo is a fixture.\npackage mo\n\n// Result holds.\ntype Result[T any] struct{ V T }\n",
 }
 
+// inside is a module within the module.
+var inside = map[string]string{
+	"inside/go.mod": "module example.com/house/inside\n\ngo 1.26.0\n",
+	"inside/a.go":   "// Package inside is a fixture.\npackage inside\n",
+}
+
 // aptGet stands in for the package manager: what it installs is a compiler by another name.
 const aptGet = `#!/bin/sh
 set -e
@@ -98,6 +104,10 @@ func TestGatesCanFail(t *testing.T) {
 		{"a zero result in a heavy test", []string{"lint-own", lint}, merged(mo, "a/b_test.go", "//go:build heavy\n\npackage a\n\nimport \"github.com/samber/mo\"\n\nvar r mo.Result[int]\n"), nil, "declared without a value"},
 		{"staticcheck", []string{"lint-static"}, map[string]string{"a/b.go": "package a\n\nfunc unused() {}\n"}, nil, "U1000"},
 		{"untidy", []string{"lint-modules"}, mo, nil, "samber/mo"},
+		{"an untidy module inside", []string{"lint-modules"}, merged(inside, "inside/go.mod", "module example.com/house/inside\n\ngo 1.26.0\n\nrequire example.com/house v0.0.0\n\nreplace example.com/house => ..\n"), nil, "of 1 modules inside this one, 1 failed"},
+		{"a failing test of a module inside", []string{"test-modules"}, merged(inside, "inside/b_test.go", "package inside\n\nimport \"testing\"\n\nfunc TestNo(t *testing.T) { t.Fatal(\"no\") }\n"), nil, "TestNo"},
+		{"vet of a module inside", []string{"test-modules"}, merged(inside, "inside/b.go", "package inside\n\nfunc f() { for { }; f() }\n"), nil, "unreachable code"},
+		{"clean: a module inside", []string{"test-modules", "lint-modules"}, inside, nil, ""},
 		{"a failing test", []string{"test"}, map[string]string{"a/b_test.go": "package a\n\nimport \"testing\"\n\nfunc TestNo(t *testing.T) { t.Fatal(\"no\") }\n"}, nil, "TestNo"},
 		{"a data race", []string{"test"}, map[string]string{"a/b_test.go": `package a
 

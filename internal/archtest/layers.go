@@ -36,7 +36,7 @@ var folders = map[string]layer{
 
 	"delta": shell,
 
-	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "web": edge,
+	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "notify": edge, "web": edge,
 
 	"internal/table": helper,
 

@@ -37,16 +37,19 @@ func Start(s TaskState, at, untilDeadline int64) *txn.Txn {
 }
 
 func stateText(s TaskState) json.RawMessage {
+	if s.Status != Paused {
+		s.Paused = nil
+	}
 	text, _ := json.Marshal(s) // plain fields: cannot fail
 	return text
 }
 
-// Change replaces the configuration or the status of a running task.
+// Change replaces the configuration or the status of a task that has not ended.
 func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 	if v.taskVer == 0 {
 		return nil, action.Fail(action.TaskClosed, "there is no such task")
 	}
-	if v.Task.Status != Running {
+	if v.Task.Status.Ended() {
 		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
 	}
 	if f := within(&v.Task, &next); f != nil {
@@ -58,9 +61,7 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 	v.endOfFamily(x, &e)
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
 	e.Intent, e.Text = who.Intent, who.Text
-	if next.Deadline > 0 {
-		e.Expires = max(1, next.Deadline-v.Snap.Now)
-	}
+	e.Expires = next.due(v.Snap.Now)
 	write(x, &e, nil)
 	return x, nil
 }
@@ -111,7 +112,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 	if err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
-	if next == approval.Approved && !v.RunsAt(v.Snap.Now) {
+	if next == approval.Approved && !v.OpenAt(v.Snap.Now) {
 		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}

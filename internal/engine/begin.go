@@ -106,8 +106,8 @@ func (r *round) refuse(f *action.Failure) Decision {
 	if r.silent {
 		return Decision{Refusal: f}
 	}
-	over := len(r.closing) > 0 && r.ask == nil // the request this call waited for is over
-	ends := r.parked != "" && r.ask == nil && (r.call.Resume || over)
+	over := len(r.closing) > 0 && r.ask == nil                                                       // the request this call waited for is over
+	ends := r.parked != "" && r.ask == nil && (r.call.Resume || over) && f.Code != action.TaskPaused // it waits on
 	t := r.txn(txn.Refuse, r.intent())
 	switch {
 	case r.ask != nil && r.parked == "":
@@ -118,11 +118,11 @@ func (r *round) refuse(f *action.Failure) Decision {
 	r.close(t)
 	if r.ask != nil {
 		e := r.requested()
-		write(t, &e, nil)
+		r.refusal(t, &e, f.Code)
 		return Decision{Txn: t, Refusal: f, Ask: r.ask}
 	}
 	e := r.refused(f, ends)
-	write(t, &e, nil)
+	r.refusal(t, &e, f.Code)
 	return Decision{Txn: t, Refusal: f}
 }
 

@@ -48,9 +48,8 @@ func SetPhase(v *View, phase string, who Who) (*txn.Txn, error) {
 	return Change(v, ledger.PhaseChanged, next, who)
 }
 
-// Conclude writes a verdict on the goal. A task that still runs ends with it, in the same transaction; of one that has
-// ended only a person may judge, and may judge again: the latest word counts, the ledger keeps all. Nil where the same was
-// said already.
+// Conclude writes a verdict on the goal. A task that still runs ends with it, by the same event; of one that has ended only
+// a person may judge, and may judge again: the latest word counts, the ledger keeps all. Nil where the same was said already.
 func Conclude(v *View, c action.Conclusion, who Who) (*txn.Txn, error) {
 	if v.taskVer == 0 {
 		return nil, action.Fail(action.TaskClosed, "there is no such task")
@@ -69,14 +68,14 @@ func Conclude(v *View, c action.Conclusion, who Who) (*txn.Txn, error) {
 	if !ended {
 		next.Status, next.Reason = Closed, who.Reason
 	}
-	e := v.event(ledger.TaskConcluded, who.At)
+	what := ledger.TaskConcluded
+	if !ended {
+		what = ledger.TaskClosed
+	}
+	e := v.event(what, who.At)
+	v.endOfFamily(t, &e)
 	e.Verdict, e.Identity, e.Reason, e.Intent, e.Text = c.Verdict, who.Identity, who.Reason, c.Intent, string(c.By)
 	e.State = stateText(next)
 	write(t, &e, nil)
-	if !ended {
-		e = v.event(ledger.TaskClosed, who.At)
-		e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
-		write(t, &e, nil)
-	}
 	return t, nil
 }

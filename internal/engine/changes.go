@@ -29,9 +29,12 @@ func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 }
 
 func (c *changes) of(e, held *ledger.Event, text string) {
+	c.row(e)
 	switch e.Type {
 	case ledger.TaskStarted, ledger.TaskChanged, ledger.PhaseChanged, ledger.TaskCancelled, ledger.TaskClosed:
 		c.task(e)
+	case ledger.EscalationRaised, ledger.EscalationResolved:
+		c.escalated(e)
 	case ledger.TaskConcluded:
 		c.put(txn.Task, cellTask, string(e.State))
 	case ledger.Refused:
@@ -122,7 +125,8 @@ func (c *changes) member(task, intent string) string { return c.cat(task, "\n", 
 func (c *changes) task(e *ledger.Event) {
 	c.put(txn.Task, cellTask, string(e.State))
 	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
-		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task})
+		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task},
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueEscalations, Val: e.Task})
 		c.endOfFamily(e)
 		if e.Child == "" && !e.Cascade { // nobody has to read it any more; others when their family is told
 			c.add(txn.Clause{Op: txn.Expire, Scope: txn.Task})
@@ -130,6 +134,9 @@ func (c *changes) task(e *ledger.Event) {
 		return
 	}
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
+	if e.Type == ledger.TaskStarted {
+		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueHistory, Val: e.Task})
+	}
 }
 
 func (c *changes) refused(e *ledger.Event) {

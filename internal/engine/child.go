@@ -84,6 +84,8 @@ type Child struct {
 	Rev    int64        `json:"rev,omitempty"`  // revision of the child that this is as of
 	End    Status       `json:"end,omitempty"`  // how it ended
 	Reason string       `json:"reason,omitempty"`
+	// Conclusion is the verdict on its goal with which it ended, nil where nobody gave one.
+	Conclusion *action.Conclusion `json:"conclusion,omitempty"`
 }
 
 // held is the event that the parent wrote last of the child, as far as changes rest on it.
@@ -125,8 +127,11 @@ func (v *View) Children() ([]Child, error) {
 	return out, nil
 }
 
-// Over reports whether a task has ended for good.
-func (s Status) Over() bool { return s == Cancelled || s == Closed }
+// HasChildren reports whether children of the task are active or queued.
+func (v *View) HasChildren() bool {
+	n := v.Snap.Task.Counters
+	return n[countChildren]+n[countWaiting] > 0
+}
 
 // LookAtTask decodes the task of a snapshot and nothing else: for tasks of agents that this worker may not have.
 func LookAtTask(snap *txn.Snapshot) (*View, error) {

@@ -171,6 +171,8 @@ func (r *round) taskRuns() *action.Failure {
 		return action.Fail(action.TaskClosed, "there is no such task; start it first")
 	case v.Task.Status == Cancelled:
 		return action.Fail(action.Cancelled, "the task was cancelled").With(action.DetailReason, v.Task.Reason)
+	case v.Task.Status == Paused:
+		return v.paused()
 	case v.Task.Status != Running:
 		return action.Fail(action.TaskClosed, "the task has ended").With(action.DetailReason, v.Task.Reason)
 	case v.Task.Deadline == 0:

@@ -39,6 +39,12 @@ func OpenGlass(v *View, now int64) (Glass, bool) {
 	return g, ok
 }
 
+// Overridden reports whether an override stands that is for the action.
+func Overridden(v *View, name string, now int64) bool {
+	g, open := OpenGlass(v, now)
+	return open && g.covers(name)
+}
+
 func readGlass(t txn.Token) (g Glass, ok bool) {
 	if !strings.HasPrefix(t.State, glassOpen) || json.Unmarshal([]byte(t.Val), &g) != nil {
 		return Glass{}, false
@@ -59,7 +65,7 @@ func MayBreakGlass(v *View, operators []string, who Who) error {
 
 // BreakGlass opens an override for so many µs. One at a time: two would leave it open which of them let a call through.
 func BreakGlass(v *View, g Glass, ttl int64, who Who) (*txn.Txn, error) {
-	if !v.RunsAt(v.Snap.Now) {
+	if !v.OpenAt(v.Snap.Now) {
 		return nil, action.Fail(action.TaskClosed, "the task has ended").With(action.DetailReason, v.Task.Reason)
 	}
 	if old, open := OpenGlass(v, v.Snap.Now); open {

@@ -16,6 +16,8 @@ func TestHeavyDecisionsAreTrueAtTheirPlace(t *testing.T) { heavy(t, decisionsAre
 
 func TestHeavyI06_Approvals(t *testing.T) { heavy(t, approvalsRunWhatTheyShowedOnce, 200) }
 
+func TestHeavyI06_Quorum(t *testing.T) { heavy(t, quorumUnderAnyOrder, 200) }
+
 func TestHeavyI07_NoGrantExceedsALimit(t *testing.T) { heavy(t, noGrantExceedsALimit, 200) }
 
 func TestHeavyI03_OfferIsTheLegalSet(t *testing.T) { heavy(t, offerIsTheLegalSet, 80) }

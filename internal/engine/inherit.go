@@ -31,14 +31,6 @@ func (p *TaskState) fit(d *Delegation) *action.Failure {
 	if p.Deadline > 0 && (s.Deadline == 0 || s.Deadline > p.Deadline) {
 		s.Deadline = p.Deadline
 	}
-	if len(s.Context) == 0 {
-		s.Context = p.Context
-	}
-	for _, c := range s.Context {
-		if !slices.Contains(p.Context, c) {
-			return beyond("the parent does not have the context %q", c)
-		}
-	}
 	switch {
 	case s.Limit.Currency == "":
 		s.Limit.Currency = p.Limit.Currency
@@ -82,6 +74,14 @@ func (p *TaskState) fitPeople(s *TaskState) *action.Failure {
 			return beyond("%q approves it and not its parent", who)
 		}
 	}
+	if s.Brought == nil {
+		return nil
+	}
+	for _, c := range s.Brought.Channels {
+		if p.Brought == nil || !slices.Contains(p.Brought.Channels, c) {
+			return beyond("the parent may not use the channel %q", c)
+		}
+	}
 	return nil
 }
 
@@ -114,8 +114,7 @@ func (v *View) endOfFamily(x *txn.Txn, e *ledger.Event) {
 	if e.Type != ledger.TaskCancelled && e.Type != ledger.TaskClosed {
 		return
 	}
-	n := v.Snap.Task.Counters
-	if e.Cascade = n[countChildren]+n[countWaiting] > 0; !e.Cascade {
+	if e.Cascade = v.HasChildren(); !e.Cascade {
 		x.Add(count(countChildren, 0, 0, 0), count(countWaiting, 0, 0, 0))
 	}
 	if v.Task.Parent != nil {

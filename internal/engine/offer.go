@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -167,6 +166,15 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 // Offer returns what exists for the planner now, in declaration order. In observe mode nothing is withheld but what the
 // task itself cannot run.
 func Offer(rules *Rules, agent *Agent, v *View, set *statespace.Set, now int64) ([]action.Offered, error) {
+	return offerOf(rules, agent, v, set, now, func(agent *Agent, name string, now int64) (json.RawMessage, bool, error) {
+		return narrow(agent.Actions[name], set, now)
+	})
+}
+
+// narrower returns the schema of an action for the planner, and whether anything satisfies its prerequisites.
+type narrower func(agent *Agent, name string, now int64) (text json.RawMessage, possible bool, err error)
+
+func offerOf(rules *Rules, agent *Agent, v *View, set *statespace.Set, now int64, narrow narrower) ([]action.Offered, error) {
 	var out []action.Offered
 	names := set.Names()
 	if rules.Observe {
@@ -180,21 +188,18 @@ func Offer(rules *Rules, agent *Agent, v *View, set *statespace.Set, now int64) 
 		if st.Status == action.Blocked {
 			continue
 		}
-		var allowed []statespace.Allowed
-		if !rules.Observe { // there, calls that nothing satisfies pass too
-			var possible bool
-			if allowed, possible = together(set.Allowed(name, now)); !possible {
-				continue
-			}
+		a := agent.Actions[name]
+		if rules.Observe { // calls that nothing satisfies pass too
+			out = append(out, offered(a, st, a.Input.JSON()))
+			continue
 		}
-		o, err := offered(agent.Actions[name], st, allowed)
-		if errors.Is(err, schema.ErrNoValue) {
-			continue // nothing that the prerequisites allow is an input at all
-		}
+		text, possible, err := narrow(agent, name, now)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("action %q: narrow its schema: %w", name, err)
 		}
-		out = append(out, o)
+		if possible { // else nothing that the prerequisites allow is an input at all
+			out = append(out, offered(a, st, text))
+		}
 	}
 	return out, nil
 }
@@ -219,11 +224,7 @@ func together(allowed []statespace.Allowed) (out []statespace.Allowed, possible 
 	return out, true
 }
 
-func offered(a *Action, st Standing, allowed []statespace.Allowed) (action.Offered, error) {
-	text, err := narrowed(a, allowed)
-	if err != nil {
-		return action.Offered{}, fmt.Errorf("action %q: narrow its schema: %w", a.Name, err)
-	}
+func offered(a *Action, st Standing, text json.RawMessage) action.Offered {
 	o := action.Offered{
 		Name: a.Name, Version: a.Version, Description: a.Description, Schema: text, Status: st.Status,
 		Risk: st.Risk.Effective, Forecast: st.Forecast, Effect: a.Effect,
@@ -234,7 +235,7 @@ func offered(a *Action, st Standing, allowed []statespace.Allowed) (action.Offer
 	case len(st.Asks) > 0:
 		o.Why = "some inputs need an approval: " + strings.Join(st.Asks, ", ")
 	}
-	return o, nil
+	return o
 }
 
 // narrowed restricts the schema to the values that satisfy the prerequisites, where they are few.

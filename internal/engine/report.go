@@ -11,17 +11,19 @@ import (
 
 // Tally is a child as its own shard tells of it at one moment.
 type Tally struct {
-	Status  Status
-	Reason  string
-	Granted action.Cost // reserved and spent
-	Spent   action.Cost
-	Rev     int64 // of the reading: a later one counts
+	Status     Status
+	Reason     string
+	Conclusion *action.Conclusion
+	Unstarted  bool        // it is about a child in the queue: one that left it meanwhile is another matter
+	Granted    action.Cost // reserved and spent
+	Spent      action.Cost
+	Rev        int64 // of the reading: a later one counts
 }
 
 // TallyOf reads the tally of a child.
 func TallyOf(v *View) Tally {
 	acc := v.Account()
-	return Tally{Status: v.Task.Status, Reason: v.Task.Reason, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
+	return Tally{Status: v.Task.Status, Reason: v.Task.Reason, Conclusion: v.Task.Conclusion, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
 }
 
 // Open reports whether calls of the child are still under way, or of unknown outcome.
@@ -31,19 +33,19 @@ func (t Tally) Open() bool { return !positive(minus(t.Granted, t.Spent)).IsZero(
 func positive(c action.Cost) action.Cost { return Beyond(c, action.Cost{}) }
 
 // ChargeChild writes to the parent what became of a child that has ended, and what it spent; the rest of its budget is
-// given back. The slot of an active child goes to the first of those that wait. Nil where there is nothing to write: the
-// child runs, or a later reading was written.
-func ChargeChild(v *View, name string, t Tally, at int64) (*txn.Txn, error) {
+// given back. The slot of an active child goes to the first of those that wait, which is named. Nil where there is nothing
+// to write: the child runs, or a later reading was written.
+func ChargeChild(v *View, name string, t Tally, at int64) (x *txn.Txn, heir string, err error) {
 	c, ver, err := v.Child(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	case ver == 0:
-		return nil, fmt.Errorf("task %s of agent %s has no child %q", v.Task.ID, v.Task.Agent, name)
-	case !t.Status.Over(), c.Status == ChildEnded && t.Rev <= c.Rev:
-		return nil, nil
+		return nil, "", fmt.Errorf("task %s of agent %s has no child %q", v.Task.ID, v.Task.Agent, name)
+	case !t.Status.Ended(), c.Status == ChildEnded && t.Rev <= c.Rev, t.Unstarted && c.Status != ChildQueued:
+		return nil, "", nil
 	}
-	x := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
+	x = &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellChild + name, N: ver})
 	e := v.event(ledger.ChildEnded, at)
 	e.Child = name
@@ -53,25 +55,26 @@ func ChargeChild(v *View, name string, t Tally, at int64) (*txn.Txn, error) {
 	}
 	c.Spent = plus(c.Spent, positive(minus(t.Spent, c.Spent))) // it never falls
 	c.Held = positive(minus(t.Granted, t.Spent))
-	c.Status, c.Rev, c.End, c.Reason = ChildEnded, t.Rev, t.Status, t.Reason
+	c.Status, c.Rev, c.End, c.Reason, c.Conclusion = ChildEnded, t.Rev, t.Status, t.Reason, t.Conclusion
 	e.Charged, e.Reserved, e.Reason, e.State = c.Spent, c.Held, c.Reason, jsonText(c)
 	var next *Child
 	if was == ChildActive {
 		if next, err = v.heir(x, &e); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
 	write(x, &e, before)
 	if next != nil {
 		v.promote(x, next, at)
+		heir = next.Name
 	}
-	return x, nil
+	return x, heir, nil
 }
 
 // heir finds who takes the slot of a child that ended, and names it in the event.
 func (v *View) heir(x *txn.Txn, e *ledger.Event) (*Child, error) {
 	v.PinTask(x)
-	if v.Task.Status.Over() {
+	if v.Task.Status.Ended() {
 		return nil, nil
 	}
 	if v.Snap.Task.Counters[countWaiting] <= 0 {
@@ -99,11 +102,6 @@ func (v *View) promote(x *txn.Txn, c *Child, at int64) {
 	e := v.event(ledger.ChildGranted, at)
 	e.Child, e.Reserved, e.State = c.Name, c.Held, jsonText(*c)
 	write(x, &e, before)
-}
-
-// DropChild is the end of a child that never started: its parent ended first, or its id belongs to another task.
-func DropChild(v *View, name, why string, at int64) (*txn.Txn, error) {
-	return ChargeChild(v, name, Tally{Status: Cancelled, Reason: why, Rev: 1}, at)
 }
 
 // ReadChild reads with what configuration a child starts; it changes nothing.
@@ -150,8 +148,8 @@ func Started(agent, task, name string) *txn.Txn {
 
 // Reported takes a child out of its queue whose parent knows what the view tells; while calls are under way it looks
 // again after the pause. It is refused where more was spent meanwhile.
-func Reported(v *View, pause int64) *txn.Txn {
-	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
+func Reported(v *View, agent, task string, pause int64) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
 	v.PinTask(t)
 	n := v.Snap.Task.Counters
 	for a := range action.AxisCount {
@@ -159,12 +157,12 @@ func Reported(v *View, pause int64) *txn.Txn {
 			t.Add(count(key, 0, n[key], n[key]))
 		}
 	}
-	c := txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReports, Val: v.Task.ID}
-	if v.Task.Status.Over() && TallyOf(v).Open() {
+	c := txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReports, Val: task}
+	if v.Task.Status.Ended() && TallyOf(v).Open() {
 		c.Op, c.N = txn.Queue, pause
 	}
 	t.Add(c)
-	if v.Task.Status.Over() {
+	if v.Task.Status.Ended() {
 		t.Add(txn.Clause{Op: txn.Expire, Scope: txn.Task})
 	}
 	return t

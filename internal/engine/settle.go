@@ -37,7 +37,7 @@ func (x *Run) event(t ledger.Type, at int64) ledger.Event {
 	b := &x.Begun
 	return ledger.Event{
 		V: ledger.Version, Type: t, At: at, Agent: b.Agent, Task: b.Task, Intent: b.Intent, Call: b.Call, Action: b.Action,
-		Version: b.Version, Digest: b.Digest, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
+		Version: b.Version, Digest: b.Digest, Within: b.Within, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
 	}
 }
 
@@ -52,7 +52,6 @@ func (x *Run) Settle(end End) *txn.Txn {
 	t := x.txn(txn.Settle)
 	e := x.settled(end)
 	write(t, &e, &x.Begun)
-	x.wrote = action.Outcome{}
 	if e.Failure == nil && len(e.Waived) == 0 { // else a text may be written otherwise than it was said
 		x.wrote = outcomeOf(&e, x.Begun.Attempt)
 	}
@@ -108,6 +107,7 @@ func (x *Run) used() action.Cost {
 }
 
 func (x *Run) settled(end End) ledger.Event {
+	x.wrote = action.Outcome{}
 	end = x.recorded(end)
 	e := x.event(ledger.Settled, end.At)
 	info := end.Code.Info()

@@ -30,6 +30,7 @@ const (
 	countUnsure  = "unsure/"    // Task: + action; all its intents of unknown outcome
 	countFacts   = "facts"      // Task: how often facts were established, the same again included
 	countRuns    = "runs"       // Task: executed attempts
+	cellRow      = "row"        // Task: what went wrong in a row, see ledger.Row
 	countBreach  = "violations" // Agent: refusals of rules the planner could have known
 	cellTrust    = "belief"     // Agent: shared block of the belief
 	cellBelief   = "belief/"    // Agent: + action; its block of the belief
@@ -47,6 +48,10 @@ const (
 	QueueDesk  = "desk"
 	QueueGlass = "glass"
 	QueueTasks = "tasks"
+	// QueueHistory holds every task that was ever started, due when it was.
+	QueueHistory = "history"
+	// QueueEscalations holds paused tasks.
+	QueueEscalations = "escalations"
 )
 
 // States of tokens.
@@ -70,6 +75,8 @@ type TaskState struct {
 	Context   []string     `json:"context,omitempty"`
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`
+	Paused    *Pause       `json:"paused,omitempty"`  // nil where it is not paused
+	Eased     int64        `json:"eased,omitempty"`   // executed attempts when a person last let it go on in spite of its friction
 	Brought   *Brought     `json:"brought,omitempty"` // nil where nothing was
 
 	// Conclusion is the latest verdict on the goal, nil where nobody gave one.
@@ -80,12 +87,13 @@ type TaskState struct {
 	Bounds []Bound `json:"bounds,omitempty"` // what its ancestors let through, the first of them first
 }
 
-// Status is where a task is in its life. Every status but Running is terminal.
+// Status is where a task is in its life. Cancelled and Closed are terminal.
 type Status string
 
 // The statuses of a task.
 const (
 	Running   Status = "running"
+	Paused    Status = "paused" // nothing begins until a person has resolved its escalation
 	Cancelled Status = "cancelled"
 	Closed    Status = "closed"
 )
@@ -194,12 +202,18 @@ func (v *View) Account() budget.Account {
 	return budget.FromCounters(v.Task.Limit, v.Snap.Task.Counters, "")
 }
 
+// Describes reports whether the view has decoded the task as it is in that space.
+func (v *View) Describes(task *txn.Space) bool { return v != nil && task.Cells[cellTask].Ver == v.taskVer }
+
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }
 
-// RunsAt reports whether calls may start at store time now.
-func (v *View) RunsAt(now int64) bool {
-	return v.Task.Status == Running && (v.Task.Deadline == 0 || now < v.Task.Deadline)
+// Ended reports whether the status is terminal.
+func (s Status) Ended() bool { return s == Cancelled || s == Closed }
+
+// OpenAt reports whether calls may start at store time now, or once the task is no longer paused.
+func (v *View) OpenAt(now int64) bool {
+	return !v.Task.Status.Ended() && (v.Task.Deadline == 0 || now < v.Task.Deadline)
 }
 
 // Runs is the number of executed attempts of the task.

@@ -189,6 +189,9 @@ func quorumUnderAnyOrder(r *rapid.T, n int) {
 
 // checkVotes reads the ledger as an auditor would.
 func (s *shift) checkVotes() {
+	state, err := FoldLedger(s.records(s.task))
+	require.NoError(s, err)
+	require.Equal(s, s.load().Agent.Tokens, state.Agent.Tokens, "which calls were approved last")
 	need, given, used := map[string]int{}, map[string][]string{}, map[string]string{}
 	for _, rec := range s.records(s.task) {
 		e, err := ledger.Decode(rec.Val)

@@ -1,6 +1,7 @@
 package chattest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,6 +29,7 @@ type Reply struct {
 
 	// Faults.
 	Status   int           // answered instead, in the wire's error format
+	Message  string        // said with Status
 	Header   http.Header   // sent with whatever is answered
 	TooLong  bool          // the wire's error for a prompt longer than the context
 	CutAfter int           // the connection breaks after so many events; 0: it does not
@@ -135,7 +137,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case reply.TooLong:
 		fail(w, http.StatusBadRequest, kind.tooLong())
 	case reply.Status != 0:
-		fail(w, reply.Status, kind.failure(errorType(reply.Status), http.StatusText(reply.Status), ""))
+		fail(w, reply.Status, kind.failure(errorType(reply.Status), cmp.Or(reply.Message, http.StatusText(reply.Status)), ""))
 	default:
 		stream(w, r, kind.events(req, reply), reply)
 	}

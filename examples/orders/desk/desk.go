@@ -1,4 +1,4 @@
-package main
+package desk
 
 import (
 	"errors"
@@ -34,15 +34,15 @@ type Mail struct {
 	Text string `json:"text" jsonschema:"minLength=1,maxLength=500"`
 }
 
-// desk is what the agent may do. Nothing below checks permissions, order, risk, budget or approvals: the engine does.
-type desk struct {
-	lookUp  *delta.Action[OrderID, Order]
-	confirm *delta.Action[OrderID, OrderID]
-	charge  *delta.Action[OrderID, Charged]
-	notify  *delta.Action[Mail, OrderID]
-	refund  *delta.Action[OrderID, OrderID]
-	gift    *delta.Action[OrderID, OrderID]
-	agent   *delta.Agent
+// Desk is what the agent may do. Nothing below checks permissions, order, risk, budget or approvals: the engine does.
+type Desk struct {
+	LookUp  *delta.Action[OrderID, Order]
+	Confirm *delta.Action[OrderID, OrderID]
+	Charge  *delta.Action[OrderID, Charged]
+	Notify  *delta.Action[Mail, OrderID]
+	Refund  *delta.Action[OrderID, OrderID]
+	Gift    *delta.Action[OrderID, OrderID]
+	Agent   *delta.Agent
 }
 
 // fee is what the provider asks for a payment, and gift what a gift costs, in micro-euros.
@@ -53,22 +53,22 @@ const (
 
 func euro(micros int64) action.Cost { return action.Cost{Money: micros, Currency: "EUR"} }
 
-// newDesk declares the actions over a database and a provider.
-func newDesk(s *store, p *provider) (d desk, err error) {
+// New declares the actions over a database and a provider.
+func New(s *Store, p *Provider) (d Desk, err error) {
 	var faults [6]error
-	d.lookUp, faults[0] = delta.Define("look-up-order", delta.Lift(func(ctx *delta.Context, in OrderID) (Order, error) {
+	d.LookUp, faults[0] = delta.Define("look-up-order", delta.Lift(func(ctx *delta.Context, in OrderID) (Order, error) {
 		return s.order(ctx, in.ID)
 	})).Describe("Read an order").Risk(1).Effect(action.None).Build()
 
-	d.confirm, faults[1] = delta.Define("confirm-order", delta.Lift(func(ctx *delta.Context, in OrderID) (OrderID, error) {
+	d.Confirm, faults[1] = delta.Define("confirm-order", delta.Lift(func(ctx *delta.Context, in OrderID) (OrderID, error) {
 		return in, s.confirm(ctx, in.ID)
 	})).Describe("Confirm an order with its customer").Risk(1).Effect(action.Idempotent).
-		Needs(d.lookUp.On("orderId")).
+		Needs(d.LookUp.On("orderId")).
 		Build()
 
 	// Confirming ORD-1 makes charging ORD-1 legal, and no other order. A charge can be undone, by a refund; an attempt
 	// that may have happened is never repeated.
-	d.charge, faults[2] = delta.Define("charge-order", func(ctx *delta.Context, in OrderID) mo.Result[Charged] {
+	d.Charge, faults[2] = delta.Define("charge-order", func(ctx *delta.Context, in OrderID) mo.Result[Charged] {
 		charged, err := s.charge(ctx, p, in.ID, ctx.ExecutionID())
 		if err != nil {
 			return mo.Err[Charged](err) // no fee: the provider asks one for payments only
@@ -77,36 +77,36 @@ func newDesk(s *store, p *provider) (d desk, err error) {
 			return mo.Err[Charged](action.Unknown(err))
 		}
 		return mo.Ok(charged)
-	}).Describe("Charge a confirmed order").Risk(2).Cost(euro(fee)).Effect(action.Compensatable).
-		Needs(d.confirm.On("orderId")).
+	}).Describe("Charge a confirmed order").Risk(2).Cost(euro(fee)).Effect(action.Compensatable).UndoneBy("refund-order").
+		Needs(d.Confirm.On("orderId")).
 		Build()
 
-	d.notify, faults[3] = delta.Define("notify-customer", delta.Lift(func(ctx *delta.Context, in Mail) (OrderID, error) {
+	d.Notify, faults[3] = delta.Define("notify-customer", delta.Lift(func(ctx *delta.Context, in Mail) (OrderID, error) {
 		return OrderID{in.ID}, s.mail(ctx, in.ID, in.Text)
 	})).Describe("Mail the customer of an order").Risk(1).
-		Needs(d.lookUp.On("orderId")).
+		Needs(d.LookUp.On("orderId")).
 		Build()
 
 	// A charge is used up by its refund: there is no second one.
-	d.refund, faults[4] = delta.Define("refund-order", delta.Lift(func(ctx *delta.Context, in OrderID) (OrderID, error) {
+	d.Refund, faults[4] = delta.Define("refund-order", delta.Lift(func(ctx *delta.Context, in OrderID) (OrderID, error) {
 		return in, s.refund(ctx, in.ID, ctx.ExecutionID())
 	})).Describe("Refund a charged order").Risk(2).
-		Needs(d.charge.On("orderId").Consumed()).
+		Needs(d.Charge.On("orderId").Consumed()).
 		Build()
 
-	d.gift, faults[5] = delta.Define("send-gift", delta.Lift(func(ctx *delta.Context, in OrderID) (OrderID, error) {
+	d.Gift, faults[5] = delta.Define("send-gift", delta.Lift(func(ctx *delta.Context, in OrderID) (OrderID, error) {
 		if err := s.gift(ctx, in.ID); err != nil {
 			return in, err
 		}
 		return in, ctx.Spend(euro(gift))
 	})).Describe("Send the customer of an order a gift").Risk(1).Cost(euro(gift)).
-		Needs(d.lookUp.On("orderId")).
+		Needs(d.LookUp.On("orderId")).
 		Build()
 
 	if err := errors.Join(faults[:]...); err != nil {
 		return d, err
 	}
-	d.agent, err = delta.NewAgent("order-desk").Role("You serve the customers of a small shop.").
-		Grant(d.lookUp, d.confirm, d.charge, d.notify, d.refund, d.gift).Build()
+	d.Agent, err = delta.NewAgent("order-desk").Role("You serve the customers of a small shop.").
+		Grant(d.LookUp, d.Confirm, d.Charge, d.Notify, d.Refund, d.Gift).Build()
 	return d, err
 }

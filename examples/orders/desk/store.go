@@ -1,4 +1,4 @@
-package main
+package desk
 
 import (
 	"context"
@@ -16,11 +16,11 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// store is the desk's database. Every method is one transaction: all of it happens or nothing does.
-type store struct{ db *sql.DB }
+// Store is the desk's database. Every method is one transaction: all of it happens or nothing does.
+type Store struct{ db *sql.DB }
 
-// openStore opens a new database in memory. It lives on its one connection.
-func openStore(ctx context.Context) (*store, error) {
+// OpenStore opens a new database in memory. It lives on its one connection.
+func OpenStore(ctx context.Context) (*Store, error) {
 	db, err := sql.Open("sqlite", "file::memory:?_pragma=foreign_keys(1)")
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -29,13 +29,14 @@ func openStore(ctx context.Context) (*store, error) {
 	if _, err := db.ExecContext(ctx, schemaSQL); err != nil {
 		return nil, errors.Join(fmt.Errorf("create tables: %w", err), db.Close())
 	}
-	return &store{db}, nil
+	return &Store{db}, nil
 }
 
-func (s *store) close() error { return s.db.Close() }
+// Close drops the database.
+func (s *Store) Close() error { return s.db.Close() }
 
 // within runs f in a transaction and commits it unless f fails.
-func (s *store) within(ctx context.Context, f func(*sql.Tx) error) error {
+func (s *Store) within(ctx context.Context, f func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func move(ctx context.Context, tx *sql.Tx, id, from, to string) error {
 	return nil
 }
 
-func (s *store) order(ctx context.Context, id string) (Order, error) {
+func (s *Store) order(ctx context.Context, id string) (Order, error) {
 	o := Order{ID: id}
 	err := s.db.QueryRowContext(ctx, `SELECT customer, cents, status FROM orders WHERE id = ?`, id).Scan(&o.Customer, &o.Cents, &o.Status)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,7 +69,7 @@ func (s *store) order(ctx context.Context, id string) (Order, error) {
 }
 
 // confirm may be repeated: confirming a confirmed order changes nothing.
-func (s *store) confirm(ctx context.Context, id string) error {
+func (s *Store) confirm(ctx context.Context, id string) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE orders SET status = 'confirmed' WHERE id = ? AND status = 'new'`, id)
 		return err
@@ -77,7 +78,7 @@ func (s *store) confirm(ctx context.Context, id string) error {
 
 // charge takes the money and writes that down; where the provider refuses, nothing is written. Money that was taken but
 // not written down is neither a success nor a failure: that is what action.Unknown is for.
-func (s *store) charge(ctx context.Context, p *provider, id, call string) (Charged, error) {
+func (s *Store) charge(ctx context.Context, p *Provider, id, call string) (Charged, error) {
 	charged, taken := Charged{ID: id}, false
 	err := s.within(ctx, func(tx *sql.Tx) error {
 		if err := move(ctx, tx, id, "confirmed", "charged"); err != nil {
@@ -98,7 +99,7 @@ func (s *store) charge(ctx context.Context, p *provider, id, call string) (Charg
 	return charged, err
 }
 
-func (s *store) refund(ctx context.Context, id, call string) error {
+func (s *Store) refund(ctx context.Context, id, call string) error {
 	return s.within(ctx, func(tx *sql.Tx) error {
 		if err := move(ctx, tx, id, "charged", "refunded"); err != nil {
 			return err
@@ -108,23 +109,24 @@ func (s *store) refund(ctx context.Context, id, call string) error {
 	})
 }
 
-func (s *store) mail(ctx context.Context, id, text string) error {
+func (s *Store) mail(ctx context.Context, id, text string) error {
 	_, err := s.db.ExecContext(ctx, `INSERT INTO mails (order_id, text) VALUES (?, ?)`, id, text)
 	return err
 }
 
-func (s *store) gift(ctx context.Context, id string) error {
+func (s *Store) gift(ctx context.Context, id string) error {
 	_, err := s.db.ExecContext(ctx, `INSERT INTO gifts (order_id) VALUES (?)`, id)
 	return err
 }
 
-// row is an order and what was done to it.
-type row struct {
+// Row is an order and what was done to it.
+type Row struct {
 	Order
-	charges, refunds, mails, gifts int
+	Charges, Refunds, Mails, Gifts int
 }
 
-func (s *store) rows(ctx context.Context) ([]row, error) {
+// Rows lists every order with what was done to it.
+func (s *Store) Rows(ctx context.Context) ([]Row, error) {
 	found, err := s.db.QueryContext(ctx, `
 		SELECT id, customer, cents, status,
 			(SELECT count(*) FROM charges c WHERE c.order_id = o.id),
@@ -136,10 +138,10 @@ func (s *store) rows(ctx context.Context) ([]row, error) {
 		return nil, err
 	}
 	defer found.Close()
-	var out []row
+	var out []Row
 	for found.Next() {
-		var r row
-		if err := found.Scan(&r.ID, &r.Customer, &r.Cents, &r.Status, &r.charges, &r.refunds, &r.mails, &r.gifts); err != nil {
+		var r Row
+		if err := found.Scan(&r.ID, &r.Customer, &r.Cents, &r.Status, &r.Charges, &r.Refunds, &r.Mails, &r.Gifts); err != nil {
 			return nil, err
 		}
 		out = append(out, r)
@@ -147,15 +149,15 @@ func (s *store) rows(ctx context.Context) ([]row, error) {
 	return out, found.Err()
 }
 
-// provider stands in for a payment provider: the one thing here that is not real. Down, it refuses before any money
+// Provider stands in for a payment provider: the one thing here that is not real. Down, it refuses before any money
 // moves; a real one may also fail to answer, and then the function returns action.Unknown.
-type provider struct {
+type Provider struct {
 	mu    sync.Mutex
 	down  bool
 	calls int
 }
 
-func (p *provider) take(int64) error {
+func (p *Provider) take(int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls++
@@ -165,13 +167,15 @@ func (p *provider) take(int64) error {
 	return nil
 }
 
-func (p *provider) set(down bool) {
+// Set takes the provider down, or brings it back.
+func (p *Provider) Set(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.down = down
 }
 
-func (p *provider) asked() int {
+// Asked counts the payments that were asked of it.
+func (p *Provider) Asked() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls

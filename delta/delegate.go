@@ -1,0 +1,152 @@
+package delta
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/policy"
+)
+
+// MayDelegate adds actions that the agent may let others call on its behalf and is never offered itself. What it is
+// granted it may pass on in any case.
+func (b AgentBuilder) MayDelegate(ds ...Definition) AgentBuilder {
+	b.delegable = append(slices.Clip(b.delegable), ds...)
+	return b
+}
+
+func (b AgentBuilder) collectDelegable(a *Agent) (faults []error) {
+	a.delegable = map[string]*declaration{}
+	for _, def := range b.delegable {
+		if isNil(def) || def.definition() == nil {
+			faults = append(faults, errNotBuilt)
+			continue
+		}
+		d := def.definition()
+		if known := a.delegable[d.name]; known != nil && known != d {
+			faults = append(faults, fmt.Errorf("two actions to delegate are named %q: rename one", d.name))
+		}
+		a.delegable[d.name] = d
+	}
+	return faults
+}
+
+// delegate asks for a child and starts it.
+func (t *Task) delegate(ctx context.Context, g Goal) (*Child, error) {
+	e := t.engine
+	d, err := t.delegation(g)
+	if err != nil {
+		return nil, err
+	}
+	e.state(g.Agent)
+	for range rounds {
+		v, err := t.peek(ctx)
+		if err != nil {
+			return nil, err
+		}
+		wish := d
+		if !g.Deadline.IsZero() {
+			wish.State.Deadline = v.Snap.Now + max(1, g.Deadline.Sub(e.cfg.Now()).Microseconds())
+		}
+		wish.Now, wish.At = v.Snap.Now, e.clock()
+		out, err := engine.Delegate(&e.rules, v, wish)
+		if err != nil {
+			return nil, err
+		}
+		child := &Child{t, d.Name, d.State.Agent, d.State.ID}
+		if out.Txn == nil {
+			return child, failureOr(out.Refusal)
+		}
+		reply, err := e.apply(ctx, out.Txn)
+		if err != nil {
+			return nil, failedStore(err)
+		}
+		if !reply.OK {
+			continue
+		}
+		t.advance(out.Txn, reply, nil)
+		if out.Refusal == nil && out.Child.Status == engine.ChildActive {
+			e.later(e.startChild(ctx, t.agent.name, t.local, d.Name), "start a child", child)
+		}
+		return child, failureOr(out.Refusal)
+	}
+	return nil, action.Fail(action.Stale, "the task changed %d times while this was decided; try again", rounds)
+}
+
+// failureOr is a nil error where there is no failure: a nil pointer in an error is not nil.
+func failureOr(f *action.Failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// later logs what could not be done at once. Its queue still has it.
+func (e *Engine) later(err error, what string, who fmt.Stringer) {
+	if err != nil {
+		e.cfg.Log.Warn("not done yet; it is tried again", "what", what, "of", who.String(), "error", err)
+		e.nudge()
+	}
+}
+
+// delegation checks a goal as the wish for a child.
+func (t *Task) delegation(g Goal) (engine.Delegation, error) {
+	e := t.engine
+	open := g.Threshold == 0
+	if g.ID == "" {
+		g.ID = e.cfg.ID()
+	}
+	name := g.ID
+	if err := action.CheckName(name); err != nil {
+		return engine.Delegation{}, fmt.Errorf("name of the child: %w", err)
+	}
+	g.ID = childID(t.ID(), name)
+	s, err := e.taskState(g)
+	if err != nil {
+		return engine.Delegation{}, err
+	}
+	if err := e.declarable(g.Agent); err != nil {
+		return engine.Delegation{}, err
+	}
+	if open {
+		s.Threshold = 0
+	}
+	return engine.Delegation{Name: name, State: s, Bound: t.agent.passesOn(g.Agent)}, nil
+}
+
+// childID names the task of a child: readable, and no other parent's.
+func childID(parent, name string) string {
+	h := sha256.Sum256([]byte(parent + "\n" + name))
+	return name[:min(len(name), action.MaxName-13)] + "." + hex.EncodeToString(h[:6])
+}
+
+// passesOn says which actions of another agent this one lets it call: those it holds itself or may delegate, the very
+// same action and not another of its name.
+func (a *Agent) passesOn(other *Agent) engine.Bound {
+	b := engine.Bound{Agent: a.name}
+	for _, name := range other.Actions() {
+		d := other.defs[name]
+		granted, _ := a.compiled.Grants.Decide(policy.Request{Agent: a.name, Action: name})
+		switch {
+		case a.defs[name].same(d) && granted.Permit, a.delegable[name].same(d):
+			b.Granted = append(b.Granted, name)
+		case a.defs[name].same(d):
+			b.Held = append(b.Held, name)
+		}
+	}
+	slices.Sort(b.Granted)
+	slices.Sort(b.Held)
+	return b
+}
+
+// same reports whether two declarations are of one action: the same value, or built alike.
+func (d *declaration) same(other *declaration) bool {
+	if d == other || d == nil || other == nil {
+		return d == other && d != nil
+	}
+	return d.name == other.name && d.version == other.version && d.in != nil && other.in != nil && string(d.in.JSON()) == string(other.in.JSON())
+}

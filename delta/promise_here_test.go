@@ -1,0 +1,179 @@
+package delta_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/samber/mo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/hooks"
+)
+
+// stage is what a test of functions on their caller's goroutine works with.
+type stage struct {
+	engine *delta.Engine
+	task   *delta.Task
+	action *delta.Action[struct{}, string]
+	failed int // times the hook onError ran
+}
+
+func here(t *testing.T, goal delta.Goal, f func(*delta.Context) mo.Result[string], more func(delta.Builder[struct{}, string]) delta.Builder[struct{}, string]) *stage {
+	p := &stage{}
+	b := delta.Define("run", func(ctx *delta.Context, _ struct{}) mo.Result[string] { return f(ctx) }).Describe("Run").Risk(1).
+		Effect(action.Idempotent).Timeout(delta.NoTimeout).
+		Hooks(hooks.Hooks{OnError: func(context.Context, action.View) error { p.failed++; return nil }})
+	if more != nil {
+		b = more(b)
+	}
+	p.action = b.MustBuild()
+	var err error
+	p.engine, err = delta.New(delta.Config{Lease: 3 * time.Second})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.engine.Close(context.Background()) })
+	goal.Agent = delta.NewAgent("agent").Grant(p.action).MustBuild()
+	p.task, err = p.engine.Start(t.Context(), goal)
+	require.NoError(t, err)
+	return p
+}
+
+func (p *stage) do(t *testing.T) action.Outcome {
+	out, err := p.task.Do(t.Context(), delta.Call{ID: "one", Action: "run"}).Get()
+	require.NoError(t, err)
+	return out
+}
+
+func TestNoTimeoutRunsOnTheCallersGoroutine(t *testing.T) {
+	p := here(t, delta.Goal{}, func(ctx *delta.Context) mo.Result[string] {
+		var stack [1 << 14]byte
+		if _, bounded := ctx.Deadline(); bounded {
+			return mo.Err[string](errors.New("there is a deadline"))
+		}
+		return mo.Ok(string(stack[:runtime.Stack(stack[:], false)]))
+	}, nil)
+	out := p.do(t)
+	require.True(t, out.OK(), out.Failure)
+	assert.Contains(t, string(out.Output), "TestNoTimeoutRunsOnTheCallersGoroutine")
+}
+
+// I10 without a timeout: what is not an explicit Ok is none.
+func TestI10_NoTimeoutContainsWhatHappens(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		f    func(*delta.Context) mo.Result[string]
+		want action.Code
+	}{
+		{"an error", func(*delta.Context) mo.Result[string] { return mo.Err[string](errors.New("no")) }, action.Failed},
+		{"a panic", func(*delta.Context) mo.Result[string] { panic("boom") }, action.Panicked},
+		{"a panic of nil", func(*delta.Context) mo.Result[string] { panic(error(nil)) }, action.Panicked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := here(t, delta.Goal{}, c.f, nil)
+			assert.Equal(t, c.want, p.do(t).Code)
+			assert.Equal(t, 1, p.failed)
+		})
+	}
+}
+
+// A function that ends its goroutine ends its caller's, but not without the call's end being written.
+func TestI10_NoTimeoutAndGoexit(t *testing.T) {
+	p := here(t, delta.Goal{}, func(*delta.Context) mo.Result[string] { runtime.Goexit(); return mo.Ok("") }, nil)
+	back := make(chan bool, 1)
+	go func() {
+		defer func() { back <- true }()
+		p.do(t)
+		t.Error("it returned")
+	}()
+	<-back
+	assert.Equal(t, 1, p.failed)
+	out := p.do(t)
+	assert.True(t, out.Recorded)
+	assert.Equal(t, action.Panicked, out.Code)
+	require.NoError(t, p.engine.Close(t.Context()), "nothing is left inside")
+}
+
+// That the call was stopped is noticed when the function returns, whatever it returns.
+func TestNoTimeoutNoticesThatItWasStopped(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		stop func(t *testing.T, p *stage, caller context.CancelFunc)
+	}{
+		{"the task is cancelled", func(t *testing.T, p *stage, _ context.CancelFunc) {
+			assert.NoError(t, p.task.Cancel(t.Context(), "enough"))
+		}},
+		{"its caller gives up", func(_ *testing.T, _ *stage, caller context.CancelFunc) { caller() }},
+	} {
+		for _, listens := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				var p *stage
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				p = here(t, delta.Goal{}, func(inside *delta.Context) mo.Result[string] {
+					if listens {
+						select {
+						case <-inside.Done():
+							return mo.Err[string](errors.New("stopped too early"))
+						default:
+						}
+					}
+					c.stop(t, p, cancel)
+					if listens {
+						<-inside.Done()
+						assert.Error(t, context.Cause(inside))
+					}
+					assert.Error(t, inside.Err())
+					return mo.Ok("done")
+				}, nil)
+				out, err := p.task.Do(ctx, delta.Call{Action: "run"}).Get()
+				require.NoError(t, err)
+				assert.Equal(t, action.Interrupted, out.Code, out.Failure)
+			})
+		}
+	}
+}
+
+// The deadline of the task and the lease: a function that takes long keeps its lease, and hears of the deadline.
+func TestNoTimeoutKeepsLeaseAndDeadline(t *testing.T) {
+	for _, listens := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			p := here(t, delta.Goal{Deadline: time.Now().Add(time.Minute)}, func(ctx *delta.Context) mo.Result[string] {
+				if at, ok := ctx.Deadline(); !ok || time.Until(at) > time.Minute {
+					return mo.Err[string](errors.New("the deadline is not known"))
+				}
+				if listens {
+					<-ctx.Done()
+					assert.ErrorIs(t, ctx.Err(), context.DeadlineExceeded)
+				} else {
+					time.Sleep(2 * time.Minute) // forty leases
+				}
+				return mo.Ok("done")
+			}, nil)
+			out := p.do(t)
+			assert.Equal(t, action.Interrupted, out.Code, out.Failure)
+			assert.Contains(t, out.Failure.Error(), "deadline")
+			require.NoError(t, p.engine.Close(t.Context()))
+		})
+	}
+}
+
+// Retries are attempts like any other.
+func TestNoTimeoutRetries(t *testing.T) {
+	n := 0
+	p := here(t, delta.Goal{}, func(ctx *delta.Context) mo.Result[string] {
+		if n++; ctx.Attempt() < 3 {
+			return mo.Err[string](errors.New("not yet"))
+		}
+		return mo.Ok("done")
+	}, func(b delta.Builder[struct{}, string]) delta.Builder[struct{}, string] { return b.Retry(2) })
+	out := p.do(t)
+	assert.True(t, out.OK(), out.Failure)
+	assert.Equal(t, 3, n)
+	assert.Equal(t, 3, out.Attempts)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+const usage = `files tells the story of an agent that keeps a directory tidy. It needs nobody and leaves nothing behind.
+
+  --keep   leave the directory for you to look at
+
+Exit codes: 0 the story was told, 1 it broke off, 2 it was called wrongly.
+`
+
+// run returns the exit code.
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	flags := flag.NewFlagSet("files", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	keep := flags.Bool("keep", false, "")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, usage)
+		return 0
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(errs, "files: %v; see --help\n", err)
+		return 2
+	}
+	if err := tell(ctx, *keep, out); err != nil {
+		fmt.Fprintf(errs, "files: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func tell(ctx context.Context, keep bool, out io.Writer) error {
+	p, err := build()
+	if err != nil {
+		return err
+	}
+	if keep {
+		fmt.Fprintf(out, "The directory is %s and stays.\n", p.dir)
+	}
+	return errors.Join(play(ctx, p, out), p.close(keep))
+}
