@@ -13,37 +13,6 @@ var modules = map[string][]string{
 	"gonum.org/v1/gonum": {"risk", "bench/risk"},
 	"gonum.org/v1/plot":  {"bench/risk/plots"}, // large: whoever draws imports that package, and only programs draw
 
-<<<<<<< HEAD
-	"github.com/invopop/jsonschema":            {"schema"},
-	"github.com/pb33f/ordered-map/v2":          {"schema"}, // the properties of an invopop schema
-	"github.com/xeipuuv/gojsonschema":          {"schema"},
-	"github.com/santhosh-tekuri/jsonschema/v6": {"schema"},
-	"golang.org/x/text":                        {"schema"},
-	"github.com/cedar-policy/cedar-go":         {"policy"},
-	"golang.org/x/mod":                         {"ledger"},
-	"github.com/redis/go-redis/v9":             {"memory/redisstore", "internal/redistest", "bench"},
-	"github.com/samber/mo":                     aboveEngine,
-	"golang.org/x/sync":                        {"delta"},
-	"golang.org/x/time":                        {"delta"},
-	"github.com/cenkalti/backoff/v5":           {"delta"},
-	"github.com/sony/gobreaker/v2":             {"delta", "memory/redisstore"},
-	"github.com/modelcontextprotocol/go-sdk":   {"mcp", "cmd", "examples", "bench"},
-	"go.opentelemetry.io/otel":                 {"telemetry", "cmd", "examples"},
-	"github.com/prometheus/client_golang":      {"telemetry", "cmd", "examples"},
-	"github.com/landlock-lsm/go-landlock":      {"sandbox"},
-	"github.com/spf13/cobra":                   {"cmd"},
-	"github.com/spf13/pflag":                   {"cmd"},
-	"go.yaml.in/yaml/v3":                       {"skills", "cmd", "examples"},
-	"go.yaml.in/yaml/v4":                       {"cmd", "examples"},
-	"golang.org/x/term":                        {"internal/table", "cmd", "examples"},
-	"github.com/rivo/uniseg":                   {"internal/table"},
-	"github.com/schollz/progressbar/v3":        {"internal/table"},
-	"modernc.org/sqlite":                       {"examples"},
-	"golang.org/x/tools":                       {"internal/lint"},
-	"github.com/stretchr/testify":              suites,
-	"pgregory.net/rapid":                       suites,
-	"go.uber.org/goleak":                       suites,
-=======
 	"github.com/invopop/jsonschema":                            {"schema"},
 	"github.com/pb33f/ordered-map/v2":                          {"schema"}, // the properties of an invopop schema
 	"github.com/xeipuuv/gojsonschema":                          {"schema"},
@@ -51,13 +20,13 @@ var modules = map[string][]string{
 	"golang.org/x/text":                                        {"schema"},
 	"github.com/cedar-policy/cedar-go":                         {"policy"},
 	"golang.org/x/mod":                                         {"ledger"},
-	"github.com/redis/go-redis/v9":                             {"memory/redisstore"},
+	"github.com/redis/go-redis/v9":                             {"memory/redisstore", "internal/redistest", "bench"},
 	"github.com/samber/mo":                                     aboveEngine,
 	"golang.org/x/sync":                                        {"delta"},
 	"golang.org/x/time":                                        {"delta"},
 	"github.com/cenkalti/backoff/v5":                           {"delta", "notify"},
 	"github.com/standard-webhooks/standard-webhooks/libraries": {"notify"},
-	"github.com/sony/gobreaker/v2":                             {"delta"},
+	"github.com/sony/gobreaker/v2":                             {"delta", "memory/redisstore"},
 	"github.com/modelcontextprotocol/go-sdk":                   {"mcp", "cmd", "examples", "bench"},
 	"go.opentelemetry.io/otel":                                 {"telemetry", "cmd", "examples"},
 	"github.com/prometheus/client_golang":                      {"telemetry", "cmd", "examples"},
@@ -74,7 +43,6 @@ var modules = map[string][]string{
 	"github.com/stretchr/testify":                              suites,
 	"pgregory.net/rapid":                                       suites,
 	"go.uber.org/goleak":                                       suites,
->>>>>>> main
 }
 
 // aboveEngine may speak mo.Result, which is what the public face returns.
