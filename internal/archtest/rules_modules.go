@@ -20,7 +20,7 @@ var modules = map[string][]string{
 	"golang.org/x/text":                                        {"schema"},
 	"github.com/cedar-policy/cedar-go":                         {"policy"},
 	"golang.org/x/mod":                                         {"ledger"},
-	"github.com/redis/go-redis/v9":                             {"memory/redisstore", "internal/redistest", "bench"},
+	"github.com/redis/go-redis/v9":                             {"memory/redisstore", "internal/redistest", "conformance", "bench"},
 	"github.com/samber/mo":                                     aboveEngine,
 	"golang.org/x/sync":                                        {"delta"},
 	"golang.org/x/time":                                        {"delta"},
@@ -59,7 +59,7 @@ var inTests = map[string][]string{
 	"go.uber.org/goleak":                     anywhere,
 	"github.com/samber/mo":                   anywhere,
 	"github.com/go-json-experiment/json":     {"schema"}, // judges the strict edge
-	"github.com/alicebob/miniredis/v2":       {"memory/redisstore", "internal/redistest", "bench"},
+	"github.com/alicebob/miniredis/v2":       {"memory/redisstore", "internal/redistest", "conformance", "bench"},
 	"github.com/rogpeppe/go-internal":        {"cmd"}, // testscript
 	"github.com/chromedp/chromedp":           {"web"},
 	"golang.org/x/tools":                     {"internal/lint"},
