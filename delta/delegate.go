@@ -42,6 +42,9 @@ func (t *Task) delegate(ctx context.Context, g Goal) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := e.keepAttachments(ctx, d.State, g.Attachments); err != nil {
+		return nil, err
+	}
 	e.state(g.Agent)
 	for range rounds {
 		v, err := t.peek(ctx)

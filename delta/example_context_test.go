@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/skills"
 )
 
@@ -208,4 +209,84 @@ func ExampleEngine_History() {
 	// of-ORD-2 charge-order FAILED
 	// of-ORD-3 charge-order OK
 	// FAILED: the card of ORD-2 was declined <nil>
+}
+
+// Engines in several processes share a store, and a folder for what is attached.
+func ExampleOpenAttachmentFolder() {
+	folder, err := os.MkdirTemp("", "attachments-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	kept, err := delta.OpenAttachmentFolder(folder)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	read := delta.Define("read", func(ctx *delta.Context, _ struct{}) mo.Result[string] {
+		letter, err := ctx.Attachment("letter")
+		if err != nil {
+			return mo.Err[string](err)
+		}
+		return mo.Ok(letter.Type + ": " + string(letter.Data))
+	}).Describe("Read the letter").Risk(1).Effect(action.None).MustBuild()
+	desk := delta.NewAgent("desk").Grant(read).MustBuild()
+	ctx := context.Background()
+	store := memory.New(memory.Config{})
+
+	here, err := delta.New(delta.Config{Store: store, Attachments: kept})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	task, err := here.Start(ctx, delta.Goal{Agent: desk, Attachments: []delta.Attachment{{ID: "letter", Data: []byte("Dear desk, …")}}})
+	fmt.Println(err, here.Close(ctx))
+
+	there, err := delta.New(delta.Config{Store: store, Attachments: kept})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer there.Close(ctx)
+	if err := there.Register(desk); err != nil {
+		fmt.Println(err)
+		return
+	}
+	again, err := there.Open(ctx, task.ID())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(read.Do(ctx, again, struct{}{}).MustGet())
+	// Output:
+	// <nil> <nil>
+	// text/plain: Dear desk, …
+}
+
+// The phase of a longer work is told to planners and functions.
+func ExampleTask_SetPhase() {
+	engine, err := delta.New(delta.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	defer engine.Close(ctx)
+	task, err := engine.Start(ctx, delta.Goal{Agent: delta.NewAgent("desk").MustBuild(), Text: "sort the mail", Phase: "collect"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	planner := delta.PlannerFunc(func(_ context.Context, r delta.Request) (delta.Proposal, error) {
+		fmt.Println(r.Phase)
+		return delta.Proposal{Done: true}, nil
+	})
+	engine.Run(ctx, task, planner)
+	fmt.Println(task.SetPhase(ctx, "sort", "all of it is here"))
+	engine.Run(ctx, task, planner)
+	// Output:
+	// collect
+	// <nil>
+	// sort
 }

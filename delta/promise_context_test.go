@@ -568,3 +568,71 @@ func TestRequestsRecall(t *testing.T) {
 	_, err = delta.Request{}.Skill("a")
 	assert.Error(t, err)
 }
+
+// A folder of attachments holds whole files under names that are digests, and reads nothing else.
+func TestAttachmentFolder(t *testing.T) {
+	folder := t.TempDir()
+	a, err := delta.OpenAttachmentFolder(folder)
+	require.NoError(t, err)
+	ctx := t.Context()
+	sum := strings.Repeat("a0", 32)
+	require.NoError(t, a.Put(ctx, sum, []byte("content")))
+	require.NoError(t, a.Put(ctx, sum, []byte("content")), "the same again")
+	got, err := a.Get(ctx, sum)
+	require.NoError(t, err)
+	assert.Equal(t, "content", string(got))
+	names, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Len(t, names, 1, "no parts are left")
+
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "secret"), []byte("s"), 0o600))
+	link := strings.Repeat("b1", 32)
+	require.NoError(t, os.Symlink("secret", filepath.Join(folder, link)))
+	for _, name := range []string{"", "secret", "../x", strings.Repeat("A0", 32), strings.Repeat("c", 64), link} {
+		_, err := a.Get(ctx, name)
+		assert.Error(t, err, name)
+	}
+	assert.Error(t, a.Put(ctx, "secret", nil))
+	_, err = delta.OpenAttachmentFolder(filepath.Join(folder, "none"))
+	assert.ErrorContains(t, err, "create the folder")
+	_, err = delta.OpenAttachmentFolder(filepath.Join(folder, "secret"))
+	assert.ErrorContains(t, err, "not a folder")
+	_, err = (*delta.AttachmentFolder)(nil).Get(ctx, sum)
+	assert.Error(t, err)
+}
+
+// What no call is under way for is an error, not a crash; JSON that a function made itself is for the edge to judge.
+func TestToolsOutsideACall(t *testing.T) {
+	leaf := does("leaf", func(*delta.Context, In) mo.Result[Out] { return mo.Ok(Out{"ok"}) }).MustBuild()
+	assert.Error(t, delta.Tool{}.Call(In{}).Error())
+	assert.Error(t, leaf.CallWithin(nil, In{}).Error())
+	var code action.Code
+	outer := does("outer", func(ctx *delta.Context, _ In) mo.Result[Out] {
+		code = ctx.Tool("leaf").Call(json.RawMessage(`{"id":"a","id":"b"}`)).MustGet().Code
+		return mo.Ok(Out{"ok"})
+	}).Tools("leaf").MustBuild()
+	_, task := started(t, delta.Config{}, delta.Goal{Agent: delta.NewAgent("a").Grant(leaf, outer).MustBuild()})
+	require.NoError(t, outer.Do(t.Context(), task, In{ID: "x"}).Error())
+	assert.Equal(t, action.InputMalformed, code)
+}
+
+// A child brings along what its own goal says.
+func TestChildrenBringAlong(t *testing.T) {
+	var got []string
+	read := does("read", func(ctx *delta.Context, _ In) mo.Result[Out] {
+		a, err := ctx.Attachment("note")
+		assert.NoError(t, err)
+		got = append(got, ctx.Phase(), string(a.Data))
+		return mo.Ok(Out{"ok"})
+	}).MustBuild()
+	agent := delta.NewAgent("a").Grant(read).MustBuild()
+	_, task := started(t, delta.Config{}, delta.Goal{Agent: agent, Limit: action.Limit{Calls: action.Max(9)}})
+	child, err := task.Delegate(t.Context(), delta.Goal{
+		ID: "kid", Agent: agent, Limit: action.Limit{Calls: action.Max(2)}, Phase: "draft", Attachments: []delta.Attachment{{ID: "note", Data: []byte("read me")}},
+	})
+	require.NoError(t, err)
+	kid, err := child.Task(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, read.Do(t.Context(), kid, In{ID: "x"}).Error())
+	assert.Equal(t, []string{"draft", "read me"}, got)
+}

@@ -271,7 +271,7 @@ func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	}
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	o.Guidance = append(engine.Guidance(view, t.repeats), engine.RiskGuidance(&t.engine.rules, t.agent.compiled, view, o.Actions)...)
+	o.Guidance = append(engine.Guidance(view, t.repeats), t.shelf.RiskGuidance(&t.engine.rules, t.agent.compiled, view, o.Actions)...)
 	t.noteFriction(view)
 	if n := len(t.offers); n == 0 || t.offers[n-1].Epoch != o.Epoch {
 		t.offers = append(t.offers[max(0, n-offersKept+1):], o)

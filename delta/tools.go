@@ -3,6 +3,7 @@ package delta
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -48,9 +49,15 @@ func (t Tool) ID(id string) Tool {
 //
 // The result is Err only where nothing could be decided: the input cannot be written as JSON, or this call has ended.
 func (t Tool) Call(input any) mo.Result[action.Outcome] {
-	raw, err := safely(func() ([]byte, error) { return json.Marshal(input) })
-	if err != nil {
-		return mo.Err[action.Outcome](fmt.Errorf("tool %q: its input cannot be written as JSON: %w", t.name, err))
+	if t.c == nil {
+		return mo.Err[action.Outcome](errNoTool)
+	}
+	raw, ready := input.(json.RawMessage)
+	if !ready {
+		var err error
+		if raw, err = safely(func() (json.RawMessage, error) { return json.Marshal(input) }); err != nil {
+			return mo.Err[action.Outcome](fmt.Errorf("tool %q: its input cannot be written as JSON: %w", t.name, err))
+		}
 	}
 	c := Call{Action: t.name, Input: raw}
 	if t.id != "" {
@@ -61,9 +68,15 @@ func (t Tool) Call(input any) mo.Result[action.Outcome] {
 
 // CallWithin makes a typed call from the function of another action, see [Tool.Call].
 func (a *Action[In, Out]) CallWithin(ctx *Context, in In) mo.Result[Out] {
+	if ctx == nil || ctx.flight == nil {
+		return mo.Err[Out](errNoTool)
+	}
 	do := func(_ context.Context, c Call) mo.Result[action.Outcome] { return ctx.within(c, ctx.hinted(c.Action)) }
 	return a.call(ctx, ctx.flight.t, in, do, nil)
 }
+
+// errNoTool answers a call within no call.
+var errNoTool = errors.New("there is no call under way to call within; use the Context that the function was given")
 
 // hinted refuses what is not among the tools of the action that runs.
 func (c *Context) hinted(name string) *action.Failure {

@@ -1,34 +1,10 @@
 package schema
 
 import (
-	"encoding/json"
-	"math"
-	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
 )
-
-const everyType = typeNull | typeBoolean | typeInteger | typeNumber | typeString | typeArray | typeObject
-
-// rules are what the pass needs of a node, made once.
-type rules struct {
-	id     int
-	types  typeSet // never empty but for the schema false
-	text   *textRule
-	number *numberRule
-	whole  bool // something is said of the value as a whole
-	names  bool // a property is declared somewhere inside
-}
-
-// textRule is what a schema says of strings.
-type textRule struct {
-	counted     bool
-	least, most int // characters
-	pattern     *regexp.Regexp
-	format      func(string) bool
-	sure        func([]byte) bool // of some that have the format
-}
 
 // place is a schema that is checked while a value is read (n, nil for none), and the names that all the schemas know
 // which may say something of that value (see node.here): a case variant of one is refused wherever it is declared.
@@ -82,6 +58,7 @@ func (pl *place) element(i int) *child {
 
 const (
 	maxPlan     = 10_000 // places of a program
+	maxLooks    = 200    // at a schema while they are made, for each of those places
 	maxPatterns = 6      // that apply to one object: each set of them has a place
 )
 
@@ -90,12 +67,15 @@ type planner struct {
 	nodes  []*node
 	places map[string]*place
 	most   int // of them
+	looks  int // left
+	marks  []int
+	round  int
 	fault  error
 }
 
 // plan compiles the pass of a schema, of at most that many places; the error says why there is none.
 func plan(root *node, most int) (*program, error) {
-	pl := planner{places: map[string]*place{}, most: most}
+	pl := planner{places: map[string]*place{}, most: most, looks: most * maxLooks}
 	pl.collect(root)
 	pl.findNames()
 	for _, n := range pl.nodes {
@@ -190,8 +170,12 @@ func (pl *planner) members(at *place, here []*node) {
 		}
 	}
 	for rank, name := range sortedNames(names) {
+		if pl.fault != nil {
+			return
+		}
 		at.entries = append(at.entries, entry{
-			name: name, text: string(append(appendString(nil, name), ':')), rank: rank, child: pl.child(n.memberNodes(name), member(here, name)),
+			name: name, text: string(append(appendString(nil, name), ':')), rank: rank,
+			child: pl.child(n.memberNodes(name), pl.inside(here, func(m *node) []*node { return m.memberNodes(name) })),
 		})
 		if at.folded == nil {
 			at.folded = map[string]bool{}
@@ -274,13 +258,8 @@ func (pl *planner) undeclared(at *place, here []*node) {
 	}
 	for mask := range 1 << len(at.patterns) {
 		matches := func(re *regexp.Regexp) bool { return mask&(1<<slices.Index(at.patterns, re)) != 0 }
-		var inside []*node
-		for _, m := range here {
-			for _, k := range m.matched(nil, matches) {
-				inside = append(inside, k.here...)
-			}
-		}
-		at.byPattern = append(at.byPattern, pl.child(at.node.matched(nil, matches), distinct(inside)))
+		inside := pl.inside(here, func(m *node) []*node { return m.matched(nil, matches) })
+		at.byPattern = append(at.byPattern, pl.child(at.node.matched(nil, matches), inside))
 	}
 	at.other = at.byPattern[0]
 }
@@ -294,9 +273,47 @@ func (pl *planner) elements(at *place, here []*node) {
 		longest = max(longest, len(m.tuple))
 	}
 	for i := range longest {
-		at.tuple = append(at.tuple, pl.child(n.elementNodes(i), element(here, i)))
+		if pl.fault != nil {
+			return
+		}
+		at.tuple = append(at.tuple, pl.element(n, here, i))
 	}
-	at.rest = pl.child(n.elementNodes(longest), element(here, longest))
+	at.rest = pl.element(n, here, longest)
+}
+
+func (pl *planner) element(n *node, here []*node, i int) child {
+	return pl.child(n.elementNodes(i), pl.inside(here, func(m *node) []*node { return m.elementNodes(i) }))
+}
+
+// inside returns the schemas that apply to a value inside one to which the given schemas apply, each once.
+func (pl *planner) inside(here []*node, of func(*node) []*node) []*node {
+	pl.round++
+	var out []*node
+	for _, m := range here {
+		if pl.looks--; pl.looks < 0 {
+			pl.fault = errPlaces
+			return nil
+		}
+		for _, k := range of(m) {
+			pl.looks -= len(k.here)
+			for _, h := range k.here {
+				if pl.first(h.fast.id) {
+					out = append(out, h)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// first reports whether a node is seen for the first time in this round.
+func (pl *planner) first(id int) bool {
+	for len(pl.marks) <= id {
+		pl.marks = append(pl.marks, 0)
+	}
+	seen := pl.marks[id] == pl.round
+	pl.marks[id] = pl.round
+	return !seen
 }
 
 // elementNodes is the schema inside n for an element, none or one.
@@ -322,128 +339,4 @@ func (pl *planner) child(nodes, here []*node) child {
 		return child{at: pl.place(nil, here)}
 	}
 	return child{at: pl.place(nodes[0], here), more: nodes[1:]}
-}
-
-func (r *rules) compile(n *node) {
-	r.types = n.types
-	if n.types == 0 {
-		r.types = everyType
-	}
-	if n.never {
-		r.types = 0
-	}
-	r.whole = n.enum != nil || n.allOf != nil || n.anyOf != nil || n.oneOf != nil || n.not != nil || n.ifs != nil
-	for _, d := range n.dependencies {
-		r.whole = r.whole || d.node != nil
-	}
-	f := formats[n.formatName]
-	if n.minLength != nil || n.maxLength != nil || n.pattern != nil || f.text != nil {
-		r.text = &textRule{least: 0, most: math.MaxInt, pattern: n.pattern, format: f.text, sure: sure[n.formatName], counted: n.minLength != nil || n.maxLength != nil}
-		if n.minLength != nil {
-			r.text.least = *n.minLength
-		}
-		if n.maxLength != nil {
-			r.text.most = *n.maxLength
-		}
-	}
-	if n.minimum != nil || n.maximum != nil || n.above != nil || n.below != nil || n.multipleOf != nil || f.number != nil {
-		r.number = newNumberRule(n)
-	}
-}
-
-// saysNothing reports whether every value satisfies n, as far as the pass has to look.
-func (r *rules) saysNothing(n *node) bool {
-	return r.types == everyType && r.text == nil && r.number == nil && !r.whole && !n.unique && n.items == nil && n.tuple == nil &&
-		n.contains == nil && n.propertyNames == nil && n.dependencies == nil && n.required == nil && n.patterns == nil && len(n.props) == 0 &&
-		n.additional == nil && n.minItems == nil && n.maxItems == nil && n.minProperties == nil && n.maxProperties == nil
-}
-
-// integerFormats are the limits of the formats of whole numbers.
-var integerFormats = map[string][2]json.Number{
-	"int8": {"-128", "127"}, "int16": {"-32768", "32767"}, "int32": {"-2147483648", "2147483647"},
-	"int64": {"-9223372036854775808", "9223372036854775807"},
-	"uint8": {"0", "255"}, "uint16": {"0", "65535"}, "uint32": {"0", "4294967295"}, "uint64": {"0", "18446744073709551615"},
-}
-
-func newNumberRule(n *node) *numberRule {
-	r := &numberRule{low: math.MinInt64, high: math.MaxInt64, fewDigits: 20}
-	lo, hi := (*big.Rat)(nil), (*big.Rat)(nil)
-	tighten := func(b *bound, to **dec, low bool, open bool) {
-		if b == nil {
-			return
-		}
-		if *to == nil || low == ((*to).compare(newDec(b)) < 0) {
-			*to = newDec(b)
-		}
-		at := integerBound(b.rat, low, open)
-		if low && (lo == nil || at.Cmp(lo) > 0) {
-			lo = at
-		}
-		if !low && (hi == nil || at.Cmp(hi) < 0) {
-			hi = at
-		}
-	}
-	tighten(n.minimum, &r.minimum, true, false)
-	tighten(n.above, &r.above, true, true)
-	tighten(n.maximum, &r.maximum, false, false)
-	tighten(n.below, &r.below, false, true)
-	switch n.formatName {
-	case "float":
-		r.bits, r.fewDigits = 32, 6
-	case "double":
-		r.bits, r.fewDigits = 64, 15
-	default:
-		if limits, ok := integerFormats[n.formatName]; ok {
-			tighten(limit(limits[0]), &r.minimum, true, false)
-			tighten(limit(limits[1]), &r.maximum, false, false)
-		}
-	}
-	r.low, r.high, r.noInteger = clamp(lo, hi)
-	if n.multipleOf != nil {
-		r.multipleOf, r.divide = newDec(n.multipleOf), n.multipleOf
-		if m := n.multipleOf.rat; m.IsInt() && m.Num().IsInt64() {
-			r.divisor = m.Num().Int64()
-		}
-	}
-	return r
-}
-
-// integerBound is the first whole number within a bound.
-func integerBound(r *big.Rat, low, open bool) *big.Rat {
-	z := new(big.Int)
-	z.Div(r.Num(), r.Denom()) // rounds down, the denominator being above zero
-	whole := r.IsInt()
-	switch {
-	case low && (!whole || open):
-		z.Add(z, big.NewInt(1))
-	case !low && whole && open:
-		z.Sub(z, big.NewInt(1))
-	}
-	return new(big.Rat).SetInt(z)
-}
-
-func clamp(lo, hi *big.Rat) (low, high int64, none bool) {
-	low, high = math.MinInt64, math.MaxInt64
-	least, most := new(big.Rat).SetInt64(low), new(big.Rat).SetInt64(high)
-	if lo != nil {
-		if none = lo.Cmp(most) > 0; !none && lo.Cmp(least) > 0 {
-			low = lo.Num().Int64()
-		}
-	}
-	if hi != nil {
-		if hi.Cmp(least) < 0 {
-			none = true
-		} else if hi.Cmp(most) < 0 {
-			high = hi.Num().Int64()
-		}
-	}
-	return low, high, none
-}
-
-func newDec(b *bound) *dec {
-	d := new(dec)
-	if !d.read([]byte(b.text)) {
-		panic("schema: bound " + b.text) // not reached: the edge made it
-	}
-	return d
 }

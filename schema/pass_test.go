@@ -62,10 +62,10 @@ func TestDocumentSaysWhoEnforces(t *testing.T) {
 		assert.Equal(t, "pass", by[name], "who enforces format %s", name)
 		assert.True(t, decided[name][true] && decided[name][false], "the pass decides format %s", name)
 	}
-	for _, limit := range []string{"10,000", "more than 6 ", "5,000,000"} {
+	for _, limit := range []string{"10,000", "2,000,000", "more than 6 ", "5,000,000"} {
 		assert.Contains(t, string(text), limit)
 	}
-	assert.Equal(t, []int{10_000, 6, 5_000_000}, []int{maxPlan, maxPatterns, maxSteps}, "the document names them")
+	assert.Equal(t, []int{10_000, 2_000_000, 6, 5_000_000}, []int{maxPlan, maxPlan * maxLooks, maxPatterns, maxSteps}, "the document names them")
 }
 
 // TestNoPass: what has no pass is judged all the same, and says why.

@@ -20,6 +20,8 @@ type Shelf struct {
 	offer       []action.Offered
 	task, agent int64 // revisions it was made at
 	from, until int64 // store time in which it holds
+	told        bool
+	guidance    []string // what is to be told of the offer's risks, once that was asked for
 }
 
 // shelved is the narrowed schema of an action.
@@ -53,7 +55,20 @@ func (s *Shelf) Offer(rules *Rules, agent *Agent, v *View, set *statespace.Set, 
 		return nil, err
 	}
 	s.offer, s.task, s.agent, s.from, s.until = out, task, its, now, s.ends(agent, v, now)
+	s.told, s.guidance = false, nil
 	return out, nil
+}
+
+// RiskGuidance is the function [RiskGuidance] for the offer of this view, which may be the shelf's last.
+func (s *Shelf) RiskGuidance(rules *Rules, agent *Agent, v *View, offered []action.Offered) []string {
+	last := s.task == v.Snap.Task.Rev && s.agent == v.Snap.Agent.Rev && len(offered) == len(s.offer) && len(offered) > 0 && &offered[0] == &s.offer[0]
+	if !last {
+		return RiskGuidance(rules, agent, v, offered)
+	}
+	if !s.told {
+		s.told, s.guidance = true, RiskGuidance(rules, agent, v, offered)
+	}
+	return s.guidance
 }
 
 // ends returns the store time from which an offer made now may be another one without anybody writing.

@@ -29,6 +29,8 @@ func TestShelfIsTheOffer(t *testing.T) {
 			got, err := shelf.Offer(s.rules, s.agent, v, set, s.now())
 			require.NoError(s, err)
 			require.Equal(s, want, got)
+			require.Equal(s, RiskGuidance(s.rules, s.agent, v, want), shelf.RiskGuidance(s.rules, s.agent, v, got))
+			require.Equal(s, RiskGuidance(s.rules, s.agent, v, want), shelf.RiskGuidance(s.rules, s.agent, v, got), "and again")
 		}
 	})
 }

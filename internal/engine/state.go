@@ -203,7 +203,9 @@ func (v *View) Account() budget.Account {
 }
 
 // Describes reports whether the view has decoded the task as it is in that space.
-func (v *View) Describes(task *txn.Space) bool { return v != nil && task.Cells[cellTask].Ver == v.taskVer }
+func (v *View) Describes(task *txn.Space) bool {
+	return v != nil && task.Cells[cellTask].Ver == v.taskVer
+}
 
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }

@@ -172,7 +172,7 @@ func TestEveryMessageHasAFenceOfItsOwn(t *testing.T) {
 }
 
 func TestWhatAModelGetsWrong(t *testing.T) {
-	type want struct{ ids, names, inputs []string }
+	type want struct{ names, inputs []string }
 	tests := []struct {
 		name, reason string
 		calls        []ToolCall

@@ -104,7 +104,7 @@ func adapt(raw json.RawMessage) (schema json.RawMessage, rest string) {
 	if out["type"] != "object" {
 		out["type"] = "object"
 	}
-	if _, ok := out["properties"]; !ok {
+	if _, ok := out["properties"].(map[string]any); !ok {
 		out["properties"] = map[string]any{} // some servers fail without
 	}
 	if len(taken) > 0 {

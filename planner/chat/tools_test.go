@@ -81,3 +81,25 @@ func TestToolsAreBounded(t *testing.T) {
 	assert.Equal(t, []string{"finish", "a0", "a5", "a6", "a7", "a8", "a9"}, got, "what runs now comes first")
 	assert.Equal(t, 4, left)
 }
+
+// Whatever an imported tool declares, what providers get is an object without alternatives at its root, the same each time.
+func FuzzAdapt(f *testing.F) {
+	for _, s := range []string{`{}`, `true`, `{"$ref":"#/$defs/a","$defs":{"a":{"oneOf":[{}]}}}`, `{"type":["object","null"]}`, `{"properties":null}`, `{"a":1e400}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		schema, rest := adapt(json.RawMessage(in))
+		again, same := adapt(json.RawMessage(in))
+		require.Equal(t, string(schema), string(again))
+		require.Equal(t, rest, same)
+		var root map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(schema, &root), "%s", schema)
+		require.Equal(t, `"object"`, string(root["type"]))
+		for _, k := range notAtRoot {
+			require.NotContains(t, root, k)
+		}
+		if p, ok := root["properties"]; ok {
+			require.Equal(t, byte('{'), p[0], "%s", schema)
+		}
+	})
+}
