@@ -17,6 +17,7 @@ import (
 
 // TestConformance runs every case of other engines' faults on the Redis store, each with a clock moved by hand.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	url := redistest.Start(t).URL()
 	conformance.Run(t, subject.Open(func(clock func() time.Time) (memory.Store, error) {
 		s, err := redisstore.Open(context.Background(), redisstore.Config{URL: url, Prefix: fmt.Sprint("c", tenants.Add(1))})

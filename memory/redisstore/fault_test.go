@@ -51,6 +51,7 @@ func TestScriptsAreSentAgainWhereTheServerForgotThem(t *testing.T) {
 }
 
 func TestI15_NoServer(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := open(t, redisstore.Config{URL: srv.URL()})
 	_, err := s.Apply(context.Background(), put("a", "1"))
@@ -72,6 +73,7 @@ func TestI15_NoServer(t *testing.T) {
 }
 
 func TestWhatCannotWorkIsSaid(t *testing.T) {
+	t.Parallel()
 	locked := redistest.Start(t, "--requirepass", "hunter2")
 	full := redistest.Start(t, "--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
 	newer := redistest.Start(t)
@@ -184,6 +186,7 @@ func (f *flaky) pass(to, from net.Conn, answers bool) {
 
 // A begin whose answer is lost is asked again by the client, and gets its first answer: nothing is doubled.
 func TestLostAnswersAndLatency(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Start(t)
 	slow := &flaky{delay: 200 * time.Millisecond}
 	slow.listen(t, srv.Addr)

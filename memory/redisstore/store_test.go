@@ -35,14 +35,17 @@ func keeping(url string, keep time.Duration) memorytest.Open {
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	memorytest.Run(t, opener(redistest.Start(t).URL()))
 }
 
 func TestRandomAgainstTheReference(t *testing.T) {
+	t.Parallel()
 	open := keeping(redistest.Start(t).URL(), -1)
 	memorytest.Random(t, open(t), 1500, 7)
 }
 
 func TestContractOnACluster(t *testing.T) {
+	t.Parallel()
 	memorytest.Run(t, opener(redistest.StartCluster(t, 3, 0).URL()))
 }
