@@ -66,6 +66,19 @@ func (s *InProcess) Recall(ctx context.Context, agent, query string, limit int) 
 	return a.notes.rank(query, limit), nil
 }
 
+// Rank returns up to limit of the notes, which stand in the order they were written in, as [Store.Recall] does: the newest
+// where the query is empty, else the most relevant. It is for stores that have no ranking of their own.
+func Rank(all []Note, query string, limit int) []Note {
+	var m notes
+	for _, n := range all {
+		m.add(n)
+	}
+	if query == "" {
+		return m.newest(limit)
+	}
+	return m.rank(query, limit)
+}
+
 func (m *notes) add(n Note) {
 	if m.has == nil {
 		m.has = map[string]int{}

@@ -35,6 +35,7 @@ const (
 	Link    Op = 'L' // record N of the scope's ledger gets chain link Val, where it has none
 	Expire  Op = 'X' // Task: the task is over. Record: intent Key is kept though it ended (N<0), or no longer so (N=0). See memory.Store
 	Read    Op = '?' // nothing; the value comes with the reply
+	Show    Op = 'R' // view Key of the agent gets the fields of Val, a line each, name and value in turn: for people who look into the store, read by no decision, and left out by stores that nobody can look into
 )
 
 // NoMax and NoMin are bounds that always hold: amounts stay below 2^53 in magnitude.
@@ -169,6 +170,11 @@ func (c *Clause) check(task string) error {
 		needsScope = false
 		if c.Key == Leases {
 			return fmt.Errorf("the store keeps this queue by itself")
+		}
+	case Show:
+		needsScope = false
+		if n := strings.Count(c.Val, "\n"); n%2 == 0 {
+			return fmt.Errorf("needs names and values in turn, a line each")
 		}
 	case Time, Pend, Trim:
 		needsScope, needsKey = false, false

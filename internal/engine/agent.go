@@ -90,6 +90,7 @@ type Rules struct {
 	Model   *risk.Model
 	Policy  policy.Policy // nil: grants alone decide
 	Observe bool          // record what would be refused, refuse nothing of gates 4 to 8
+	Show    bool          // people look into the store with its own tools: folds write what they read
 
 	Escalate Escalate // when a task is brought before a person
 	Operated bool     // there are operators: every task has somebody to ask about an escalation

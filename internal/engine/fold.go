@@ -108,6 +108,9 @@ func FoldOn(last *Folded, rules *Rules, agent *Agent, snap *txn.Snapshot, at int
 	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
 	t.Add(beliefCells(rules, agent, snap, after, e.Outcomes)...)
 	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
+	if rules.Show {
+		t.Add(shown(rules, agent, snap, after, steps, at)...)
+	}
 	now := &Folded{belief: after}
 	for i := range t.Clauses {
 		if c := &t.Clauses[i]; c.Op == txn.Put && c.Key == cellTrust {

@@ -167,7 +167,7 @@ func (d *drive) phase(t *txn.Txn) {
 func (d *drive) clause(t *txn.Txn) txn.Clause {
 	states := []string{"", "x", "y"}
 	ops := []txn.Op{txn.Expect, txn.Count, txn.Count, txn.Have, txn.Take, txn.Take, txn.Time, txn.Put, txn.Put, txn.Set, txn.Set, txn.Queue, txn.Unqueue,
-		txn.Event, txn.Event, txn.Pend, txn.Trim, txn.Link, txn.Read}
+		txn.Event, txn.Event, txn.Pend, txn.Trim, txn.Link, txn.Read, txn.Show}
 	c := txn.Clause{Op: ops[d.rnd.IntN(len(ops))], Scope: []txn.Scope{txn.Task, txn.Record, txn.Agent}[d.rnd.IntN(3)], Key: d.pick("k", 3)}
 	if c.Scope == txn.Record && (c.Op == txn.Event || c.Op == txn.Link) {
 		c.Scope = txn.Task
@@ -204,6 +204,8 @@ func (d *drive) clause(t *txn.Txn) txn.Clause {
 		c.Key, c.Val, c.N = d.pick("k", 2), d.pick("m", 6), int64(d.rnd.IntN(9)-4)*millisecond
 	case txn.Trim:
 		c.N = max(0, d.ref.pended[t.Agent]-int64(d.rnd.IntN(5)))
+	case txn.Show:
+		c.Val = "field\n" + d.pick("v", 9)
 	case txn.Link:
 		book := d.ref.ledgers[name{n.agent, n.task, n.scope, ""}]
 		c.N, c.Val = int64(max(1, len(book)-d.rnd.IntN(4))), d.pick("link", 99)

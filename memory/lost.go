@@ -1,0 +1,27 @@
+package memory
+
+import "fmt"
+
+// Shower is implemented by stores that people look into with the store's own tools, and that keep what Show clauses say.
+type Shower interface{ Shows() bool }
+
+// Shows reports whether the store keeps what Show clauses say.
+func Shows(s Store) bool {
+	v, ok := s.(Shower)
+	return ok && v.Shows()
+}
+
+// LostError says that a store has lost writes which it had acknowledged: it knows an older revision of a task, or of the
+// agent itself where Task is "", than this process was told of. It is returned once for each loss.
+type LostError struct {
+	Agent, Task string
+	Had, Has    int64 // revisions: what had been acknowledged, and what is left
+}
+
+func (e *LostError) Error() string {
+	what := fmt.Sprintf("agent %q", e.Agent)
+	if e.Task != "" {
+		what = fmt.Sprintf("task %q of %s", e.Task, what)
+	}
+	return fmt.Sprintf("the store lost acknowledged writes of %s: revision %d was acknowledged and %d is left, as after a fail-over to a replica that lagged", what, e.Had, e.Has)
+}

@@ -1,0 +1,266 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Version is the version of the layout of keys and values. [Open] migrates an older one and refuses a newer one.
+const Version = 1
+
+// Config says where the state is held. Its zero value is the server at localhost:6379.
+type Config struct {
+	// URL names the server:
+	//
+	//	redis://user:password@host:6379/0            one server; rediss:// with TLS
+	//	unix:///run/redis/redis.sock?db=0            one server, by its socket
+	//	redis+cluster://host1:6379,host2:6379        a cluster; rediss+cluster:// with TLS
+	//	redis+sentinel://host1:26379,host2:26379/mymaster/0   a Sentinel set; rediss+sentinel:// with TLS
+	URL string
+	// User and Password replace those of the URL: what stands in a URL is easily logged.
+	User, Password string
+	// CAFile, CertFile and KeyFile are PEM files for TLS: who signs the server's certificate, and the client's own.
+	CAFile, CertFile, KeyFile string
+	// Prefix separates tenants on one server: every key starts with it and a colon. Default "delta".
+	Prefix string
+	// Dial, Read and Write bound the steps of one exchange with the server. Defaults 500 ms, 2 s, 2 s.
+	Dial, Read, Write time.Duration
+	// Pool bounds the connections to a server. Default 10 for each processor.
+	Pool int
+	// WaitReplicas is how many replicas must confirm a transaction before it counts as written; it costs their delay and
+	// no further trip. 0: a fail-over may lose what was acknowledged, which is noticed, see [memory.LostError].
+	WaitReplicas int
+	// WaitTime is how long they may take. Default 1 s.
+	WaitTime time.Duration
+	// Keep is how long intents and tasks that ended are kept at least, see [memory.Store]. As long as a call is kept, its
+	// repeat gets its outcome again and does not run. Default 7 days; less than 0 keeps all.
+	Keep time.Duration
+	// Notes bounds what each agent remembers; nothing is dropped, more is an error. Default 10,000.
+	Notes int
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.URL, "redis://localhost:6379")
+	set(&c.Prefix, "delta")
+	set(&c.Dial, 500*time.Millisecond)
+	set(&c.Read, 2*time.Second)
+	set(&c.Write, 2*time.Second)
+	set(&c.WaitTime, time.Second)
+	set(&c.Keep, 7*24*time.Hour)
+	set(&c.Notes, 10_000)
+	return c
+}
+
+func keep(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return max(d, time.Millisecond).Microseconds()
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// check reports settings that cannot be meant.
+func (c *Config) check() error {
+	switch {
+	case strings.ContainsAny(c.Prefix, "{}:* \t\r\n"):
+		return fmt.Errorf("redis: prefix %q: want no braces, colons, stars or blanks", c.Prefix)
+	case c.WaitReplicas < 0 || c.WaitTime < time.Millisecond:
+		return errors.New("redis: WaitReplicas is negative, or WaitTime less than a millisecond")
+	case c.Dial < 0 || c.Read < 0 || c.Write < 0 || c.Pool < 0 || c.Notes < 0:
+		return errors.New("redis: a timeout, the pool or the number of notes is negative")
+	}
+	return nil
+}
+
+// Open connects to the server and checks that the store can work with it.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	o, cluster, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	var client redis.UniversalClient
+	switch {
+	case cluster:
+		client = redis.NewClusterClient(clusterOptions(o))
+	case o.MasterName != "":
+		client = redis.NewFailoverClient(o.Failover())
+	default:
+		client = redis.NewClient(o.Simple())
+	}
+	s, err := New(ctx, client, c)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	s.owned = true
+	return s, nil
+}
+
+// New makes a store of a client that the caller configured and closes. Of the configuration, Prefix, WaitReplicas, WaitTime
+// and Notes count.
+func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		client: client, run: shipped, prefix: c.Prefix + ":", notes: c.Notes,
+		breaker: newBreaker(), keep: keep(c.Keep), replicas: c.WaitReplicas, waitTime: c.WaitTime,
+	}
+	if err := s.checkVersion(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// checkVersion claims the layout for this version, or refuses one that it does not know.
+func (s *Store) checkVersion(ctx context.Context) error {
+	key := s.prefix + "version"
+	if err := s.client.SetNX(ctx, key, Version, 0).Err(); err != nil {
+		return s.done(ctx, "open", err)
+	}
+	v, err := s.client.Get(ctx, key).Int()
+	switch {
+	case err != nil:
+		return s.done(ctx, "open", err)
+	case v > Version:
+		return fmt.Errorf("redis: the state under %q has layout %d and this program knows %d: use a newer one", s.prefix, v, Version)
+	case v < 1:
+		return fmt.Errorf("redis: key %s holds %d, which is no layout", key, v)
+	}
+	return nil
+}
+
+func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) {
+	o = &redis.UniversalOptions{
+		DialTimeout: c.Dial, ReadTimeout: c.Read, WriteTimeout: c.Write, PoolSize: c.Pool, ContextTimeoutEnabled: true,
+		MaxRetries: 2, DialerRetries: 1, MinRetryBackoff: 8 * time.Millisecond, MaxRetryBackoff: 256 * time.Millisecond,
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, false, errors.New("redis: the URL cannot be read; want redis://host:6379/0 or one of the forms of Config.URL") // its text may hold a password
+	}
+	scheme, kind, _ := strings.Cut(u.Scheme, "+")
+	if u.Scheme == "unix" {
+		scheme = "redis"
+		o.Addrs = []string{u.Path}
+		o.DB, err = db(u.Query().Get("db"))
+	} else {
+		err = c.hosts(o, u, kind)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	switch scheme {
+	case "redis":
+	case "rediss":
+		if o.TLSConfig, err = c.tls(u.Hostname()); err != nil {
+			return nil, false, err
+		}
+	default:
+		return nil, false, fmt.Errorf("redis: scheme %q of the URL: want redis, rediss, unix, redis+cluster or redis+sentinel", u.Scheme)
+	}
+	o.Username = u.User.Username()
+	o.Password, _ = u.User.Password()
+	if c.User != "" {
+		o.Username = c.User
+	}
+	if c.Password != "" {
+		o.Password = c.Password
+	}
+	return o, kind == "cluster", nil
+}
+
+// hosts reads the part of a URL that says where the servers are.
+func (c *Config) hosts(o *redis.UniversalOptions, u *url.URL, kind string) (err error) {
+	port := ":6379"
+	path := strings.Split(strings.Trim(u.Path, "/"), "/")
+	switch kind {
+	case "":
+		o.DB, err = db(path[0])
+	case "cluster":
+		if path[0] != "" && path[0] != "0" {
+			err = errors.New("redis: a cluster has database 0 alone")
+		}
+	case "sentinel":
+		port = ":26379"
+		if o.MasterName = path[0]; path[0] == "" {
+			return errors.New("redis: a sentinel URL names the set behind the hosts: redis+sentinel://host:26379/mymaster/0")
+		}
+		if len(path) > 1 {
+			o.DB, err = db(path[1])
+		}
+	default:
+		return fmt.Errorf("redis: scheme %q of the URL: want redis, rediss, unix, redis+cluster or redis+sentinel", u.Scheme)
+	}
+	for _, h := range strings.Split(u.Host, ",") {
+		if h == "" {
+			h = "localhost"
+		}
+		if !strings.Contains(h[strings.LastIndex(h, "]")+1:], ":") {
+			h += port
+		}
+		o.Addrs = append(o.Addrs, h)
+	}
+	return err
+}
+
+func db(s string) (n int, err error) {
+	if s == "" {
+		return 0, nil
+	}
+	if _, err := fmt.Sscanf(s+"\n", "%d\n", &n); err != nil || n < 0 {
+		return 0, fmt.Errorf("redis: database %q of the URL: want a number", s)
+	}
+	return n, nil
+}
+
+// clusterOptions follow a fail-over within seconds instead of the client's default of most of a minute.
+func clusterOptions(u *redis.UniversalOptions) *redis.ClusterOptions {
+	o := u.Cluster()
+	o.ClusterStateReloadInterval = time.Second
+	return o
+}
+
+func (c *Config) tls(host string) (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if !strings.Contains(host, ",") {
+		t.ServerName = host
+	}
+	if c.CAFile != "" {
+		pem, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("redis: certificate authority: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("redis: certificate authority %s holds no certificate", c.CAFile)
+		}
+	}
+	if c.CertFile != "" || c.KeyFile != "" {
+		own, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("redis: client certificate: %w", err)
+		}
+		t.Certificates = []tls.Certificate{own}
+	}
+	return t, nil
+}

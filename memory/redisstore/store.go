@@ -1,0 +1,306 @@
+package redisstore
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+//go:embed apply.lua
+var applyText string
+
+//go:embed load.lua
+var loadText string
+
+//go:embed queued.lua
+var queuedText string
+
+//go:embed remember.lua
+var rememberText string
+
+// scripts are called by their hash, and sent again where the server has forgotten them.
+type scripts struct{ apply, load, queued, remember *redis.Script }
+
+func newScripts(edit func(text string) string) scripts {
+	return scripts{
+		redis.NewScript(edit(applyText)), redis.NewScript(edit(loadText)), redis.NewScript(edit(queuedText)), redis.NewScript(edit(rememberText)),
+	}
+}
+
+var shipped = newScripts(func(text string) string { return text })
+
+// Store is a [memory.Store] on a Redis server or cluster. It is safe for concurrent use.
+type Store struct {
+	client redis.UniversalClient
+	run    scripts
+	prefix string
+	notes  int
+	owned  bool // the client is closed with the store
+	closed atomic.Bool
+
+	breaker  *gobreaker.CircuitBreaker[any]
+	witness  witness
+	keep     int64         // µs that ended intents and tasks are kept, less than 0 for ever
+	replicas int           // that must confirm a transaction
+	waitTime time.Duration // how long they may take
+}
+
+var _ memory.Store = (*Store)(nil)
+
+// Shows implements [memory.Shower]: redis-cli is such a tool.
+func (s *Store) Shows() bool { return true }
+
+// begin reports why a call cannot be served.
+func (s *Store) begin(ctx context.Context) error {
+	if s.closed.Load() {
+		return memory.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// done makes an error of the client one of the store.
+func (s *Store) done(ctx context.Context, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case s.closed.Load():
+		return memory.ErrClosed
+	case ctx.Err() != nil:
+		return fmt.Errorf("redis: %s: %w", what, ctx.Err())
+	}
+	return fmt.Errorf("redis: %s: %w", what, err)
+}
+
+// Apply implements [memory.Store].
+func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
+	if err := t.Check(); err != nil {
+		return txn.Reply{}, fmt.Errorf("apply: %w", err)
+	}
+	if err := checkForm(t); err != nil {
+		return txn.Reply{}, fmt.Errorf("apply: %w", err)
+	}
+	if err := s.begin(ctx); err != nil {
+		return txn.Reply{}, err
+	}
+	e := encode(s.keys(t.Agent), t, s.keep)
+	before := s.witness.ask(t.Agent, t.Task)
+	v, err := s.exchange(ctx, e)
+	if err != nil {
+		return txn.Reply{}, s.done(ctx, "apply", err)
+	}
+	var r reader
+	reply := r.reply(e, v)
+	if r.err != nil {
+		return txn.Reply{}, s.done(ctx, "apply", r.err)
+	}
+	if err := s.witness.told(t.Agent, t.Task, before, reply.TaskRev, reply.AgentRev); err != nil {
+		return txn.Reply{}, err
+	}
+	return reply, nil
+}
+
+func (s *Store) exchange(ctx context.Context, e *encoder) ([]any, error) {
+	if s.replicas > 0 {
+		return s.replicated(ctx, e.k, e.a)
+	}
+	return s.script(ctx, s.run.apply, e.k, e.a...)
+}
+
+// Load implements [memory.Store].
+func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot) (*txn.Snapshot, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if have != nil && have.Gap {
+		have = nil
+	}
+	k := s.keys(agent)
+	names, revs := []string{k.agent()}, []any{-1, -1}
+	if task != "" {
+		names = append(names, k.task(task), k.ledger(task))
+	}
+	if have != nil {
+		revs = []any{have.Task.Rev, have.Agent.Rev}
+	}
+	before := s.witness.ask(agent, task)
+	v, err := s.script(ctx, s.run.load, names, revs...)
+	if err != nil {
+		return nil, s.done(ctx, "load", err)
+	}
+	var r reader
+	n := txn.NewSnapshot()
+	if len(v) != 6 {
+		return nil, s.done(ctx, "load", fmt.Errorf("%d values, want 6", len(v)))
+	}
+	n.Now, n.Pending = r.number(v[0]), r.pending(v[5])
+	if n.Task = r.space(v[2]); v[2] == nil && have != nil && task != "" {
+		n.Task = have.Task
+	}
+	n.Task.Rev = r.number(v[1])
+	if n.Agent = r.space(v[4]); v[4] == nil && have != nil {
+		n.Agent = have.Agent
+	}
+	if r.err != nil {
+		return nil, s.done(ctx, "load", r.err)
+	}
+	if err := s.witness.told(agent, task, before, n.Task.Rev, n.Agent.Rev); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// Records implements [memory.Store].
+func (s *Store) Records(ctx context.Context, agent, task string, from int64, limit int) ([]txn.Stored, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	from = max(from, 1)
+	k := s.keys(agent)
+	entries, err := s.client.LRange(ctx, k.ledger(task), from-1, from-2+int64(limit)).Result()
+	if err != nil || len(entries) == 0 {
+		return nil, s.done(ctx, "read ledger", err)
+	}
+	// Links are only ever added: read after the records, they are at least as new.
+	links, err := s.client.GetRange(ctx, k.links(task), (from-1)*linkSize, (from-1+int64(len(entries)))*linkSize-1).Result()
+	if err != nil {
+		return nil, s.done(ctx, "read ledger", err)
+	}
+	out := make([]txn.Stored, len(entries))
+	for i, x := range entries {
+		seq := from + int64(i)
+		if len(x) < digits {
+			return nil, fmt.Errorf("redis: read ledger: record %d of task %q of agent %q is not one of this program: %.40q", seq, task, agent, x)
+		}
+		var r reader
+		out[i] = txn.Stored{Seq: seq, At: r.number(x[:digits]), Val: x[digits:]}
+		if out[i].Link, err = s.link(ctx, k.odd(task), links, i, seq); err != nil || r.err != nil {
+			return nil, s.done(ctx, "read ledger", errors.Join(err, r.err))
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) link(ctx context.Context, odd, links string, i int, seq int64) (string, error) {
+	if len(links) < (i+1)*linkSize {
+		return "", nil
+	}
+	switch l := links[i*linkSize : (i+1)*linkSize]; l[0] {
+	case 0:
+		return "", nil
+	case '~':
+		return s.client.HGet(ctx, odd, strconv.FormatInt(seq, 10)).Result()
+	default:
+		return l, nil
+	}
+}
+
+// Queued implements [memory.Store].
+func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queued, dueOnly bool, limit int) ([]txn.Queued, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	member, due := "", ""
+	if after != (txn.Queued{}) {
+		member, due = after.Member, strconv.FormatInt(after.Due, 10)
+	}
+	v, err := s.script(ctx, s.run.queued, []string{s.keys(agent).queue(queue)}, member, due, dueOnly, limit)
+	if err != nil {
+		return nil, s.done(ctx, "read queue", err)
+	}
+	var r reader
+	out := make([]txn.Queued, 0, len(v)/2)
+	for i := 0; i+1 < len(v); i += 2 {
+		m, _ := v[i].(string)
+		out = append(out, txn.Queued{Member: m, Due: r.number(v[i+1])})
+	}
+	return out, s.done(ctx, "read queue", r.err)
+}
+
+// note is a note as it is stored, behind its time.
+type note struct {
+	Task    string `json:"task,omitempty"`
+	Intent  string `json:"intent,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	Content string `json:"content"`
+}
+
+// Remember implements [memory.Store].
+func (s *Store) Remember(ctx context.Context, agent string, n memory.Note) error {
+	if agent == "" {
+		return errors.New("remember: note without an agent")
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	text, err := json.Marshal(note{n.Task, n.Intent, n.Kind, n.Content})
+	if err != nil {
+		return fmt.Errorf("remember: %w", err)
+	}
+	kept, err := s.run.remember.Run(ctx, s.client, []string{s.keys(agent).notes()}, text, s.notes).Int()
+	switch {
+	case err != nil:
+		return s.done(ctx, "remember", err)
+	case kept == 0:
+		return fmt.Errorf("remember: agent %s has %d notes, the most that are kept: raise Config.Notes, or prune", agent, s.notes)
+	}
+	return nil
+}
+
+// Recall implements [memory.Store].
+func (s *Store) Recall(ctx context.Context, agent, query string, limit int) ([]memory.Note, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	from := int64(0)
+	if query == "" {
+		from = -int64(limit)
+	}
+	list, err := s.client.LRange(ctx, s.keys(agent).notes(), from, -1).Result()
+	if err != nil {
+		return nil, s.done(ctx, "recall", err)
+	}
+	all := make([]memory.Note, 0, len(list))
+	for _, text := range list {
+		var n note
+		var r reader
+		if len(text) < digits {
+			return nil, fmt.Errorf("redis: recall: a note that another program wrote: %.40q", text)
+		}
+		if err := errors.Join(json.Unmarshal([]byte(text[digits:]), &n), r.err); err != nil {
+			return nil, fmt.Errorf("redis: recall: %w", err)
+		}
+		all = append(all, memory.Note{Task: n.Task, Intent: n.Intent, Kind: n.Kind, Content: n.Content, At: time.UnixMicro(r.number(text[:digits])).UTC()})
+	}
+	return memory.Rank(all, query, limit), nil
+}
+
+// Close implements [memory.Store].
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return memory.ErrClosed
+	}
+	if !s.owned {
+		return nil
+	}
+	return s.client.Close()
+}

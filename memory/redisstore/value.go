@@ -1,0 +1,189 @@
+package redisstore
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// How values stand in the hashes; numbers in front have 16 digits, so that they compare as text.
+//
+//	v + name  cell      version, value; of the records also version, byte 1, number of the record that has the value's text
+//	c + name  counter   the number
+//	k + name  token     set at, expires at (0 never), length of the state in 4 digits, state, value
+//	l + name  lease     phase, the phase that left it so, k where it is kept, until (ended: from when on it may go), sequence,
+//	                    fence|step|owner, NUL, cells put: length of the name in 4 digits, name, version
+//	m         head      revision, length of the ledger; of a task: whether it is over, intents kept; of an agent: outcomes
+//	                    ever pended
+//	p         pending   sequence, length of the outcome in 8 digits, outcome; one behind the other
+//
+// A ledger is a list of store time and event.
+const digits = 16
+
+// reader turns replies into values and keeps the first fault.
+type reader struct{ err error }
+
+func (r *reader) fail(what, text string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%s as another program would write it: %.40q", what, text)
+	}
+}
+
+func (r *reader) number(v any) int64 {
+	switch v := v.(type) {
+	case int64:
+		return v
+	case string:
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			r.fail("a number", v)
+		}
+		return n
+	}
+	return 0
+}
+
+func (r *reader) cell(s string) txn.Cell {
+	if len(s) < digits {
+		r.fail("a cell", s)
+		return txn.Cell{}
+	}
+	return txn.Cell{Ver: r.number(s[:digits]), Val: s[digits:]}
+}
+
+func (r *reader) token(s string) txn.Token {
+	const head = 2*digits + 4
+	if len(s) < head {
+		r.fail("a token", s)
+		return txn.Token{}
+	}
+	n := int(r.number(s[2*digits : head]))
+	if n < 0 || n > len(s)-head {
+		r.fail("a token", s)
+		return txn.Token{}
+	}
+	return txn.Token{At: r.number(s[:digits]), Exp: r.number(s[digits : 2*digits]), State: s[head : head+n], Val: s[head+n:]}
+}
+
+func (r *reader) lease(s string) txn.Lease {
+	const head = 3 + 2*digits
+	if len(s) < head {
+		r.fail("a lease", s)
+		return txn.Lease{}
+	}
+	text, _, _ := strings.Cut(s[head:], "\x00")
+	p := strings.SplitN(text, "|", 3)
+	if len(p) != 3 {
+		r.fail("a lease", s)
+		return txn.Lease{}
+	}
+	until := int64(0)
+	if s[0] == byte(txn.Begin) {
+		until = r.number(s[3 : 3+digits])
+	}
+	return txn.Lease{
+		Phase: txn.Phase(s[0]), Until: until, Seq: r.number(s[3+digits : head]),
+		Fence: r.number(p[0]), Step: r.number(p[1]), Owner: p[2],
+	}
+}
+
+// into puts a field into a space.
+func (r *reader) into(sp *txn.Space, name, val string) {
+	switch name[0] {
+	case 'v':
+		sp.Cells[name[1:]] = r.cell(val)
+	case 'c':
+		sp.Counters[name[1:]] = r.number(val)
+	case 'k':
+		sp.Tokens[name[1:]] = r.token(val)
+	case 'm':
+		if len(val) < 2*digits {
+			r.fail("a head", val)
+			return
+		}
+		sp.Rev = r.number(val[:digits])
+	}
+}
+
+// space reads a whole hash, names and values in turn.
+func (r *reader) space(v any) txn.Space {
+	sp := txn.NewSpace()
+	list, _ := v.([]any)
+	for i := 0; i+1 < len(list); i += 2 {
+		name, _ := list[i].(string)
+		val, _ := list[i+1].(string)
+		if name != "" {
+			r.into(&sp, name, val)
+		}
+	}
+	return sp
+}
+
+func (r *reader) pending(v any) []txn.Pending {
+	s, _ := v.(string)
+	var out []txn.Pending
+	for s != "" {
+		const head = digits + 8
+		if len(s) < head {
+			r.fail("pending outcomes", s)
+			return nil
+		}
+		n := int(r.number(s[digits:head]))
+		if n < 0 || n > len(s)-head {
+			r.fail("pending outcomes", s)
+			return nil
+		}
+		out = append(out, txn.Pending{Seq: r.number(s[:digits]), Val: s[head : head+n]})
+		s = s[head+n:]
+	}
+	return out
+}
+
+// reply reads what the script answered to a transaction.
+func (r *reader) reply(e *encoder, v []any) (out txn.Reply) {
+	if len(v) < 8 {
+		r.fail("a reply", fmt.Sprint(v))
+		return out
+	}
+	status := r.number(v[0])
+	out = txn.Reply{
+		OK: status != 0, Replay: status == 2, Now: r.number(v[2]), Seq: r.number(v[3]), Until: r.number(v[4]),
+		TaskRev: r.number(v[5]), AgentRev: r.number(v[6]), Pending: r.pending(v[7]),
+	}
+	if !out.OK {
+		out.Failed = int(r.number(v[1]))
+	}
+	if len(v) > 8 {
+		out.Fresh = r.fresh(e, out, v[8:])
+	}
+	return out
+}
+
+func (r *reader) fresh(e *encoder, reply txn.Reply, vals []any) *txn.Snapshot {
+	f := txn.NewSnapshot()
+	f.Now, f.Pending = reply.Now, append([]txn.Pending(nil), reply.Pending...)
+	i := 0
+	for h, names := range e.names {
+		sp := []*txn.Space{&f.Task, &f.Record, &f.Agent}[h]
+		for _, name := range names {
+			if i >= len(vals) {
+				break
+			}
+			s, ok := vals[i].(string)
+			i++
+			switch {
+			case !ok:
+			case name == "l"+e.t.Intent:
+				if e.t.Intent != "" {
+					f.Leases[e.t.Intent] = r.lease(s)
+				}
+			default:
+				r.into(sp, name, s)
+			}
+		}
+	}
+	f.Task.Rev, f.Agent.Rev = reply.TaskRev, reply.AgentRev
+	return f
+}
