@@ -65,6 +65,7 @@ type declaration struct {
 	run      func(*Context, action.Input) returned
 	decodes  func(action.Input) (value string, err error)
 	custom   bool // decoding runs user code
+	plain    bool // there is no type to decode into
 	faults   []error
 	compiled *engine.Action
 }
@@ -125,6 +126,7 @@ func DefineRaw(name string, inputSchema []byte, f func(*Context, action.Input) m
 		b.d.fault("function is nil")
 	}
 	b.d.run = func(ctx *Context, in action.Input) returned { return answer(f(ctx, detached(in))) }
+	b.d.plain = true
 	b.d.decodes = func(action.Input) (string, error) { return "", nil }
 	var err error
 	if b.d.in, err = schema.Declared(inputSchema); err != nil {

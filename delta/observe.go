@@ -23,7 +23,7 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		Intent: action.Intent{
 			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: action.CutTo(c.Action, action.MaxName), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),
 		},
-		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), AskID: t.askID(),
+		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), Asks: t.asks,
 	}
 	in := &o.call.Intent
 	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {

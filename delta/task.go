@@ -31,7 +31,8 @@ type Task struct {
 	set     *statespace.Set
 	loop    budget.Loop
 	repeats int
-	facted  int // distinct facts satisfied; -1 is not known
+	facted  int           // distinct facts satisfied; -1 is not known
+	asks    func() string // makes ids of approval requests
 	shelf   engine.Shelf
 	offers  []action.Offer // the latest, for what changed since
 	concern concern
@@ -116,6 +117,7 @@ func (e *Engine) adopt(a *agentState, local string) *Task {
 	}
 	e.dropUnheld()
 	t := &Task{engine: e, agent: a.agent, state: a, local: local, aloft: e.aloftOf(id), space: txn.NewSpace(), facted: -1}
+	t.asks = func() string { return id + idSeparator + e.cfg.ID() } // it must not hold the task
 	e.tasks[id] = weak.Make(t)
 	return t
 }

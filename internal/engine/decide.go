@@ -26,11 +26,20 @@ type Call struct {
 	Resume bool            // the parked intent itself, not a new call of the same input
 	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
 
-	Now   int64  // store time, estimated, µs
-	At    int64  // worker time, µs
-	Owner string // of the lease
-	TTL   int64  // of the lease, µs
-	AskID string // id of the approval request, should one be opened
+	Now   int64         // store time, estimated, µs
+	At    int64         // worker time, µs
+	Owner string        // of the lease
+	TTL   int64         // of the lease, µs
+	AskID string        // id of the approval request, should one be opened
+	Asks  func() string // makes AskID where it is needed and ""; nil: it stays so
+}
+
+// ask returns the id of the approval request.
+func (c *Call) ask() string {
+	if c.AskID == "" && c.Asks != nil {
+		c.AskID = c.Asks()
+	}
+	return c.AskID
 }
 
 // Decision is what to do, in the order of the fields: the first that is set and not yet done.

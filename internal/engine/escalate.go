@@ -249,7 +249,7 @@ func (r *round) refusal(t *txn.Txn, e *ledger.Event, code action.Code) {
 	e.Row = s.Row
 	write(t, e, nil)
 	if s.Concern != "" {
-		r.view.raise(r.rules, t, s.Concern, s.Why, r.call.AskID+"e", Who{At: r.call.At, Intent: e.Intent})
+		r.view.raise(r.rules, t, s.Concern, s.Why, r.call.ask()+"e", Who{At: r.call.At, Intent: e.Intent})
 	}
 }
 

@@ -41,6 +41,13 @@ func (v *View) Apart(snap *txn.Snapshot) *View {
 	return &apart
 }
 
+// On returns the view beside another snapshot that holds the same, under the lock.
+func (v *View) On(snap *txn.Snapshot) *View {
+	on := *v
+	on.Snap = snap
+	return &on
+}
+
 // keeps returns what is kept of an action, nil where nothing may be.
 func (v *View) keeps(name string) *saying {
 	k := v.known

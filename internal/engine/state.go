@@ -126,19 +126,33 @@ func Glance(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (*View, 
 }
 
 func look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, glance bool) (*View, error) {
-	v := &View{Snap: snap}
+	v := &View{}
+	if err := v.look(rules, agent, snap, prev, glance); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// GlanceInto is Glance into memory of the caller's. It reports whether the view knows more than prev, which then is to be
+// replaced by a copy of it.
+func (v *View) GlanceInto(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (more bool, err error) {
+	err = v.look(rules, agent, snap, prev, true)
+	return prev == nil || v.gen != prev.gen || v.taskVer != prev.taskVer, err
+}
+
+func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, glance bool) error {
 	if prev != nil {
 		*v = *prev
-		v.Snap = snap
 	}
+	v.Snap = snap
 	if c := snap.Task.Cells[cellTask]; c.Ver != v.taskVer {
 		v.Task = TaskState{}
 		if err := json.Unmarshal([]byte(c.Val), &v.Task); err != nil {
-			return nil, fmt.Errorf("task cell of %s: %w", agent.Name, err)
+			return fmt.Errorf("task cell of %s: %w", agent.Name, err)
 		}
 		v.taskVer = c.Ver
 	}
-	return v, v.lookAtBeliefs(rules, agent, glance)
+	return v.lookAtBeliefs(rules, agent, glance)
 }
 
 func (v *View) lookAtBeliefs(rules *Rules, agent *Agent, glance bool) error {
