@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -63,6 +65,17 @@ func TestTheDeskOnEitherWire(t *testing.T) {
 				at += i
 			}
 		})
+	}
+}
+
+// Without --yes a person is asked: what is not yes is no, and the reason reaches the model.
+func TestAPersonIsAsked(t *testing.T) {
+	for _, tt := range []struct{ typed, want string }{{"y\n", ""}, {"yes\n", ""}, {"\n", "no"}, {"no, later\n", "no"}, {"", "error"}} {
+		s := &session{out: io.Discard, lines: bufio.NewScanner(strings.NewReader(tt.typed))}
+		yes, why, err := s.ask("?")
+		assert.Equal(t, tt.want == "", yes, "%q", tt.typed)
+		assert.Equal(t, tt.want == "error", err != nil, "%q", tt.typed)
+		assert.False(t, yes && why != "y" && why != "yes")
 	}
 }
 

@@ -86,6 +86,12 @@ func (s *session) rounds(ctx context.Context, engine *delta.Engine, task *delta.
 		if report, err = engine.Run(ctx, task, p).Get(); err != nil {
 			return report, err
 		}
+		if report.Ended == delta.RunPaused {
+			if err := s.resume(ctx, engine, by); err != nil {
+				return report, err
+			}
+			continue
+		}
 		if report.Err != nil || report.Verdict != "" {
 			return report, report.Err
 		}
@@ -102,20 +108,52 @@ func (s *session) rounds(ctx context.Context, engine *delta.Engine, task *delta.
 	return report, nil
 }
 
+// resume asks the person whether a task that was paused may go on.
+func (s *session) resume(ctx context.Context, engine *delta.Engine, by delta.Identity) error {
+	paused, err := engine.Escalations(ctx, 10)
+	if err != nil {
+		return err
+	}
+	for _, e := range paused {
+		s.say("! the task is paused, %s: %s", e.Concern, e.Reason)
+		yes, why, err := s.ask("go on? y, or why not")
+		switch {
+		case err != nil:
+			return err
+		case !yes:
+			return engine.EndTask(ctx, e.ID, by, why)
+		}
+		if err := engine.ResumeTask(ctx, e.ID, by, "go on"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask asks a question of yes or no. What is not yes is no, and why.
+func (s *session) ask(question string) (yes bool, why string, err error) {
+	if s.yes {
+		return true, "", nil
+	}
+	s.say("  %s", question)
+	if !s.lines.Scan() {
+		return false, "", errors.Join(errors.New("a person has to decide, and the input has ended; --yes says yes to everything"), s.lines.Err())
+	}
+	why = strings.TrimSpace(s.lines.Text())
+	return why == "y" || why == "yes", why, nil
+}
+
 // decide asks the person about one request.
 func (s *session) decide(ctx context.Context, engine *delta.Engine, a delta.Approval, by delta.Identity) error {
 	s.say("? %s %s: %s", a.Action, action.Visible(string(a.Input)), strings.Join(a.Why, "; "))
-	if s.yes {
-		return engine.Approve(ctx, a.ID, by, "approved unseen")
+	yes, why, err := s.ask("approve? y, or why not (the model will read it)")
+	switch {
+	case err != nil:
+		return err
+	case !yes:
+		return engine.Reject(ctx, a.ID, by, why)
 	}
-	s.say("  approve? y, or why not (the model will read it)")
-	if !s.lines.Scan() {
-		return errors.Join(errors.New("a person has to decide, and the input has ended; --yes approves everything"), s.lines.Err())
-	}
-	if line := strings.TrimSpace(s.lines.Text()); line != "y" && line != "yes" {
-		return engine.Reject(ctx, a.ID, by, line)
-	}
-	return engine.Approve(ctx, a.ID, by, "")
+	return engine.Approve(ctx, a.ID, by, "go on")
 }
 
 // told is the planner, telling what it proposes and what becomes of it.
