@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -66,9 +67,12 @@ func TestWebhook_ChannelSaysWhatItKnows(t *testing.T) {
 		{"nobody", "there was no connection to send it over", -1, action.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			var mu sync.Mutex
 			ids := map[string]int{}
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				mu.Lock()
 				ids[q.Header.Get("webhook-id")]++
+				mu.Unlock()
 				if c.answer == 0 {
 					panic(http.ErrAbortHandler)
 				}
@@ -93,6 +97,8 @@ func TestWebhook_ChannelSaysWhatItKnows(t *testing.T) {
 			require.NoError(t, err)
 			out := safe.Communicate(t.Context(), "ops", "hello").MustGet()
 			assert.Equal(t, c.want, out.Code, c.reason)
+			mu.Lock()
+			defer mu.Unlock()
 			if c.answer >= 300 || c.answer == 0 {
 				assert.GreaterOrEqual(t, ids[out.Intent], 2, "tried again under the same id")
 			}
