@@ -1,4 +1,5 @@
-// Package planner has planners that need no model: for tests, demonstrations and jobs whose order is known.
+// Package planner has planners that need no model: for tests, demonstrations and jobs whose order is known. Language
+// models plan by package chat inside it.
 //
 // A [Scripted] planner plays a list of steps, one for each proposal. A [Greedy] planner works towards one action: it
 // calls the target as soon as that is offered and otherwise the cheapest thing that is.
