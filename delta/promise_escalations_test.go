@@ -116,6 +116,7 @@ func TestEscalation_PausesUntilResolved(t *testing.T) {
 					offer, err := w.task.Offer(t.Context())
 					require.NoError(t, err)
 					assert.Empty(t, offer.Actions)
+					assert.Contains(t, offer.Guidance, "The task is paused until a person has looked at it: nothing can be done now.")
 
 					w.does(nil)
 					bo, err := w.engine.Authenticate(t.Context(), "bo")

@@ -165,10 +165,10 @@ func (v *View) raise(rules *Rules, t *txn.Txn, c action.Concern, why, id string,
 }
 
 // due is how long it is until the task ends by itself, 0 for never.
-func (s *TaskState) due(now int64) int64 {
-	end := s.Deadline
-	if p := s.Paused; p != nil && s.Status == Paused && p.Until > 0 && (end == 0 || p.Until < end) {
-		end = p.Until
+func (p *TaskState) due(now int64) int64 {
+	end := p.Deadline
+	if w := p.Paused; w != nil && p.Status == Paused && w.Until > 0 && (end == 0 || w.Until < end) {
+		end = w.Until
 	}
 	if end == 0 {
 		return 0

@@ -74,6 +74,9 @@ func noteFact(s *statespace.Set, key string, t txn.Token) {
 
 // Guidance is what the planner should know before a refusal tells it.
 func Guidance(v *View, repeats int) []string {
+	if v.Task.Status == Paused {
+		return []string{"The task is paused until a person has looked at it: nothing can be done now."}
+	}
 	acc := v.Account()
 	share, _ := acc.Share()
 	p := budget.Progress{Share: share, Attempts: int(v.Runs()), Facts: v.Facts()}
