@@ -222,13 +222,14 @@ func (r *run) request(ctx context.Context) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	b, err := r.t.Budget(ctx)
-	if err != nil {
-		return Request{}, err
-	}
 	history := r.told
 	r.t.state.mu.Lock()
-	goal, brought := r.t.view.Task.Goal, r.t.view.Task.Brought
+	v, err := r.t.glance(r.t.snapshot(nil)) // the offer has read it just now
+	if err != nil {
+		r.t.state.mu.Unlock()
+		return Request{}, err
+	}
+	goal, brought, b := v.Task.Goal, v.Task.Brought, v.Account().Snapshot()
 	r.t.state.mu.Unlock()
 	req := Request{
 		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
