@@ -37,9 +37,26 @@ func edge(context.Context) (pair, error) {
 	}), unmarshal(), func() {}}, nil
 }
 
-// queued is a governed call; what it teaches is folded, and its records are sealed, beside the calls that follow.
+// preview is gates 1 to 8 from the raw bytes, and the event that would be written, into a buffer that is used again.
+func preview(ctx context.Context) (pair, error) {
+	d, err := chargeDesk(ctx, delta.NoTimeout)
+	if err != nil {
+		return pair{}, err
+	}
+	c, buf := delta.Call{Action: "charge", Input: json.RawMessage(input)}, []byte(nil)
+	return pair{timed(func() error {
+		v, err := d.task.Preview(ctx, c, buf[:0])
+		if err == nil && !v.OK() {
+			err = fmt.Errorf("the call would end as %s", v.Code)
+		}
+		buf = v.Event
+		return err
+	}), unmarshal(), d.close}, nil
+}
+
+// queued is a governed call without a timeout; what it teaches is folded, and its records are sealed, beside the calls that follow.
 func queued(ctx context.Context) (pair, error) {
-	d, err := chargeDesk(ctx, 0)
+	d, err := chargeDesk(ctx, delta.NoTimeout)
 	if err != nil {
 		return pair{}, err
 	}
@@ -77,7 +94,7 @@ const stepsOfRun = 32
 
 // run is a step of engine.Run with a scripted planner, beside the call that the step makes.
 func run(ctx context.Context) (pair, error) {
-	d, err := chargeDesk(ctx, 0)
+	d, err := chargeDesk(ctx, delta.NoTimeout)
 	if err != nil {
 		return pair{}, err
 	}
@@ -115,7 +132,7 @@ func atOnce(ctx context.Context) (pair, error) {
 	}
 	tasks := make([]*delta.Task, agents)
 	for i := range tasks {
-		a, err := charge(0)
+		a, err := charge(delta.NoTimeout)
 		if err != nil {
 			return pair{}, err
 		}

@@ -53,6 +53,7 @@ var orders = sync.OnceValues(func() (*schema.Schema, error) { return schema.Refl
 func look(context.Context, action.View) error { return nil }
 
 // charge is an action on raw JSON, with every hook there is, that always runs.
+// The timeout may be delta.NoTimeout.
 func charge(timeout time.Duration) (*delta.Action[action.Input, action.Output], error) {
 	s, err := orders()
 	if err != nil {
@@ -61,10 +62,7 @@ func charge(timeout time.Duration) (*delta.Action[action.Input, action.Output], 
 	b := delta.DefineRaw("charge", s.JSON(), func(*delta.Context, action.Input) mo.Result[action.Output] { return mo.Ok(action.Output(receipt)) }).
 		Describe("Charge an order").Risk(2).Cost(action.Cost{Tokens: 100}).Effect(action.Idempotent).
 		Hooks(hooks.Hooks{Before: look, After: look, OnError: look})
-	if timeout > 0 {
-		b = b.Timeout(timeout)
-	}
-	return b.Build()
+	return b.Timeout(timeout).Build()
 }
 
 // desk is an engine with one task of one agent.

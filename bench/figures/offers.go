@@ -90,7 +90,7 @@ const legal = 100
 
 // wide is a desk whose agent holds 10,000 actions, of which 100 are legal.
 func wide(ctx context.Context) (*desk, error) {
-	first, err := charge(0)
+	first, err := charge(delta.NoTimeout)
 	if err != nil {
 		return nil, err
 	}

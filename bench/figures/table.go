@@ -6,6 +6,7 @@ const unbounded = -1
 // figures are what is promised, and beside them, without a bar, what helps to read them.
 var figures = []figure{
 	{name: "edge, schema and canonical form", beside: "json.Unmarshal", allocs: unbounded, open: edge},
+	{name: "edge, gates 1 to 8, event encoded", beside: "json.Unmarshal", bar: 0.25, allocs: 0, open: preview},
 	{name: "governed call, fold queued", beside: "json.Unmarshal", bar: 1, allocs: 8, open: queued},
 	{name: "governed call, timeout, fold done", beside: "json.Unmarshal", bar: 3, allocs: unbounded, open: folded},
 	{name: "step of a run", beside: "governed call", bar: 3, allocs: unbounded, open: run},
