@@ -28,6 +28,10 @@ type Config struct {
 	// top up budgets of any task, beside the task's own approvers, and that alone may reset beliefs and break the glass.
 	// Whoever requested a task, and its agent, never may. Empty: approvers alone, and nobody for the rest.
 	Operators []string
+	// Pools are budgets beyond those of tasks: per agent and day or month, or shared by agents. Calls and planning count in
+	// all that name their agent, from the begin on, and are refused with BUDGET_EXHAUSTED where one has no room. Engines
+	// on one store must have the same.
+	Pools []Pool
 	// Hooks run around every action, outside the action's own.
 	Hooks hooks.Hooks
 	// Observers are told what this engine writes into the ledgers, once it is written; see [Observer].
@@ -153,6 +157,7 @@ func (c Config) validate() error {
 	faults = append(faults, approval.CheckList("config Operators", c.Operators))
 	faults = append(faults, checkWatches(c.Observers)...)
 	faults = append(faults, c.Escalate.check()...)
+	faults = append(faults, checkPools(c.Pools)...)
 	if err := c.Hooks.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("config Hooks: %w", err))
 	}

@@ -253,6 +253,12 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 			continue
 		case d.Lookup != "":
 			return t.refused(o, action.Fail(action.StoreUnavailable, "the recorded outcome of intent %s cannot be read", d.Lookup))
+		case d.Lease != nil:
+			if err := t.lease(ctx, d.Lease, &o.call); err != nil {
+				return t.refused(o, failedStore(err))
+			}
+			round++ // another call may be quicker to use it
+			continue
 		case d.Recorded != nil:
 			return *d.Recorded
 		case d.Txn == nil:

@@ -75,7 +75,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("config Risk: %w", err)
 	}
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, rules: engine.Rules{Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
+		cfg: cfg, store: cfg.Store, rules: engine.Rules{Pools: clonedPools(cfg.Pools), Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
 		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}),

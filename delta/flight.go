@@ -46,7 +46,7 @@ func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *e
 	}, view, reply, sent)
 	f.expires = d.Expires
 	defer f.land()
-	if reply.AgentRev == view.Snap.Agent.Rev {
+	if at := reply.AgentRev - view.Snap.Agent.Rev; at == 0 || at == 1 && len(d.Begun.Pools) > 0 { // pools are written to by the begin itself
 		return f.fly(), false
 	}
 	// Outcomes came in between, of this engine or another, folded already or not.

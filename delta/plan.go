@@ -90,6 +90,12 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 		c.Now = s.Now
 		d := engine.DecidePlan(t.agent.compiled, v, c, estimate)
 		t.state.mu.Unlock()
+		if d.Lease != nil {
+			if err := t.lease(ctx, d.Lease, c); err != nil {
+				return nil, failedStore(err)
+			}
+			continue
+		}
 		reply, err := e.apply(ctx, d.Txn)
 		if err != nil {
 			return nil, failedStore(err)

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/schema"
@@ -91,6 +92,8 @@ type Rules struct {
 	Policy  policy.Policy // nil: grants alone decide
 	Observe bool          // record what would be refused, refuse nothing of gates 4 to 8
 	Show    bool          // people look into the store with its own tools: folds write what they read
+
+	Pools []budget.Pool // budgets beyond those of tasks, in the order in which they are asked
 
 	Escalate Escalate // when a task is brought before a person
 	Operated bool     // there are operators: every task has somebody to ask about an escalation

@@ -63,10 +63,12 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.attempt(e, held)
 	case ledger.Settled:
 		c.settled(e, held)
+	case ledger.PoolLeased, ledger.PoolReceived, ledger.PoolReturned, ledger.PoolRestored:
+		c.books(e)
 	case ledger.ChildQueued, ledger.ChildGranted, ledger.ChildEnded, ledger.ChildCharged:
 		c.child(e, held)
 	case ledger.Late:
-		c.charge(e.Charged, e.Charged)
+		c.charge(e.Pools, e.Charged, e.Charged)
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
@@ -101,12 +103,13 @@ func (c *changes) put(scope txn.Scope, key, val string) {
 	c.add(txn.Clause{Op: txn.Put, Scope: scope, Key: key, Val: val})
 }
 
-// charge adds to what is granted and what is spent, axis by axis.
-func (c *changes) charge(granted, spent action.Cost) {
+// charge adds to what is granted and what is spent, axis by axis, in the task and in pools.
+func (c *changes) charge(pools []string, granted, spent action.Cost) {
 	for a := range action.AxisCount {
 		c.count(budget.GrantedKey(a), granted.Amount(a))
 		c.count(budget.SpentKey(a), spent.Amount(a))
 	}
+	c.pool(pools, granted, spent)
 }
 
 func (c *changes) count(key string, n int64) {
@@ -189,7 +192,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 	if e.Fence > 1 {
 		return
 	}
-	c.charge(e.Reserved, action.Cost{})
+	c.charge(e.Pools, e.Reserved, action.Cost{})
 	for _, k := range e.Claimed {
 		op := txn.Take
 		if k.From == "" { // of a bulk fact: stamped now, so that a newer listing establishes it again
@@ -206,7 +209,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 
 // attempt charges the attempt that failed, and reserves for the next.
 func (c *changes) attempt(e, held *ledger.Event) {
-	c.charge(plus(minus(e.Charged, held.Reserved), e.Reserved), e.Charged)
+	c.charge(held.Pools, plus(minus(e.Charged, held.Reserved), e.Reserved), e.Charged)
 	c.count(countRuns, 1)
 	c.put(txn.Record, c.cat(cellIntent, e.Intent), c.event(Continued(held, e)))
 	c.learn(e)
@@ -247,7 +250,7 @@ func (c *changes) settled(e, held *ledger.Event) {
 		c.release(e, held)
 	default:
 		last := minus(e.Charged, held.Charged) // attempts before were charged when they failed
-		c.charge(minus(last, held.Reserved), last)
+		c.charge(held.Pools, minus(last, held.Reserved), last)
 	}
 	if info.Executed != action.No && e.Action != PlanAction {
 		c.count(countRuns, 1)
@@ -259,7 +262,7 @@ func (c *changes) settled(e, held *ledger.Event) {
 
 // release gives back what the intent held. What moved on meanwhile is skipped: a settle is refused by its fence alone.
 func (c *changes) release(e, held *ledger.Event) {
-	c.charge(minus(action.Cost{}, held.Reserved), action.Cost{})
+	c.charge(held.Pools, minus(action.Cost{}, held.Reserved), action.Cost{})
 	for _, k := range held.Claimed {
 		c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: k.Key, From: k.To, To: k.From, N: -1, Soft: true})
 	}
@@ -292,7 +295,7 @@ func (c *changes) facts(e *ledger.Event) {
 
 func (c *changes) resolved(e, held *ledger.Event) {
 	last := Beyond(e.Charged, held.Charged)
-	c.charge(minus(last, held.Reserved), last)
+	c.charge(held.Pools, minus(last, held.Reserved), last)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
 	c.count(countUnsure+e.Action, -1)
 	c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent})

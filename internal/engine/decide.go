@@ -24,6 +24,7 @@ type Call struct {
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
 	Resume bool            // the parked intent itself, not a new call of the same input
+	Leased bool            // a lease of a shared pool was tried: what the agent has is what there is
 	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
 
 	Now   int64         // store time, estimated, µs
@@ -47,6 +48,8 @@ type Decision struct {
 	// Lookup names an intent whose outcome and lease must be read before the call can be decided: its call id was used
 	// before.
 	Lookup string
+	// Lease is to be leased from a shared pool before the call can be decided; where that fails, decide again with Leased.
+	Lease *PoolNeed
 	// Recorded is the answer: the call was made before. Nothing is written.
 	Recorded *action.Outcome
 	// Txn must be accepted before anything below may be done. Refused: merge what the reply brought and decide again.
@@ -93,6 +96,8 @@ func Decide(rules *Rules, agent *Agent, view *View, call *Call) Decision {
 		return r.begin()
 	case r.lookup != "":
 		return Decision{Lookup: r.lookup}
+	case r.lease != nil:
+		return Decision{Lease: r.lease}
 	default:
 		return r.refuse(f)
 	}
@@ -422,6 +427,9 @@ func (r *round) reserve(g budget.Grant, no *budget.Refusal) *action.Failure {
 		if n, ok := limit.On(a).Get(); ok {
 			r.pin(count(budget.GrantedKey(a), 0, txn.NoMin, n-g.Reserved.Amount(a)))
 		}
+	}
+	if len(r.view.pools) > 0 {
+		return r.fromPools(g.Reserved)
 	}
 	return nil
 }

@@ -148,6 +148,9 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	}
 	grant, no := afford(rules, v, a)
 	st.Forecast = grant.Reserved
+	if id, full := v.poolFor(grant.Reserved, now); no == nil && full != nil {
+		st.Reasons = append(st.Reasons, "budget pool "+id+": "+full.Message)
+	}
 	if no != nil {
 		st.Reasons = append(st.Reasons, "budget: "+no.Message)
 	}

@@ -30,11 +30,14 @@ func DecidePlan(agent *Agent, view *View, call *Call, estimate action.Cost) Deci
 	}
 	grant, no := budget.Reserve(view.Account(), budget.Ask{Estimate: estimate})
 	if f := r.reserve(grant, no); f != nil {
+		if r.lease != nil {
+			return Decision{Lease: r.lease}
+		}
 		return r.refuse(f)
 	}
 	t := r.txn(txn.Begin, call.Intent.ID)
 	e := r.event(ledger.Begun)
-	e.Fence, e.Owner, e.Attempt, e.Reserved = 1, call.Owner, 1, grant.Reserved
+	e.Fence, e.Owner, e.Attempt, e.Reserved, e.Pools = 1, call.Owner, 1, grant.Reserved, r.pools
 	write(t, &e, nil)
 	return Decision{Txn: t, Begun: &e}
 }

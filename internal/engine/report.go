@@ -186,7 +186,7 @@ func (c *changes) child(e, held *ledger.Event) {
 	}
 	c.put(txn.Task, cellChild+e.Child, string(e.State))
 	spent := minus(e.Charged, held.Charged)
-	c.charge(plus(minus(e.Reserved, held.Reserved), spent), spent)
+	c.charge(nil, plus(minus(e.Reserved, held.Reserved), spent), spent)
 	waited := held.Type == ledger.ChildQueued
 	switch e.Type {
 	case ledger.ChildQueued:

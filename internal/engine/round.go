@@ -23,6 +23,8 @@ type round struct {
 	shown    ledger.RiskShown
 	policy   policy.Decision
 	reserved action.Cost
+	pools    []string  // in which it counts too
+	lease    *PoolNeed // of a shared pool, before this can be decided
 	waived   []*action.Failure
 
 	glass      *Glass // the override that answers the demand for an approval

@@ -210,6 +210,11 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 			t.Add(count(budget.GrantedKey(axis), 0, txn.NoMin, min(n-more.Amount(axis), txn.NoMax)))
 		}
 	}
+	if !rules.Observe {
+		if no := v.again(t, x.Begun.Pools, more); no != nil {
+			return nil, nil, action.Fail(action.BudgetExhausted, "a budget pool does not allow another attempt: %s", no.Message)
+		}
+	}
 	write(t, &e, &x.Begun)
 	return t, &e, nil
 }
@@ -251,7 +256,7 @@ func (x *Run) Late(end End, settledAs action.Code, more action.Cost) *txn.Txn {
 		e.Failure = action.Fail(action.Late, "the function returned %s after another worker had taken its intent over", end.Code)
 	}
 	if settledAs != action.StartedUnknown {
-		e.Charged = more
+		e.Charged, e.Pools = more, x.Begun.Pools
 	}
 	write(t, &e, nil)
 	return t

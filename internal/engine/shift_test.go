@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -34,7 +35,12 @@ func newShift(r *rapid.T) *shift {
 		}
 	}
 	s.Threshold = rapid.SampledFrom([]float64{2.5, 4, 5}).Draw(r, "threshold")
-	return &shift{desk: open(r, s), r: r, refusals: map[action.Code]int{}}
+	w := &shift{desk: open(r, s), r: r, refusals: map[action.Code]int{}}
+	if rapid.Bool().Draw(r, "pooled") {
+		limit := action.Limit{Tokens: action.Max(rapid.Int64Range(0, 300).Draw(r, "pool"))}
+		w.rules.Pools = []budget.Pool{{Name: "daily", Period: budget.Day, Limit: limit}, {Name: "all", Limit: action.Limit{Calls: action.Max(30)}}}
+	}
+	return w
 }
 
 var orders = []string{"A", "B", "C"}

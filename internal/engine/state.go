@@ -104,6 +104,7 @@ type View struct {
 	Task    TaskState
 	Beliefs risk.Belief // pending outcomes included
 
+	pools    []*budget.Pool // that calls of the agent count in
 	taskVer  int64
 	trustVer int64
 	lastPend int64
@@ -143,6 +144,8 @@ func (v *View) GlanceInto(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *
 func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, glance bool) error {
 	if prev != nil {
 		*v = *prev
+	} else if len(rules.Pools) > 0 {
+		v.pools = rules.poolsOf(agent.Name)
 	}
 	v.Snap = snap
 	if c := snap.Task.Cells[cellTask]; c.Ver != v.taskVer {
