@@ -217,19 +217,21 @@ func (e *Engine) unpause(ctx context.Context, id string, goOn bool, by Identity,
 // awaitGoing waits until the task is not paused; false where ctx ended or the engine closes first.
 func (t *Task) awaitGoing(ctx context.Context) bool {
 	e := t.engine
-	for {
+	for id := ""; ; {
+		decided, leave := e.await(id) // before looking, so that no answer slips through between
 		v, err := t.peek(ctx)
-		if e.winding(ctx) {
+		switch {
+		case e.winding(ctx):
+			leave()
 			return false
-		}
-		if err == nil && v.Task.Status != engine.Paused {
+		case err == nil && v.Task.Status != engine.Paused:
+			leave()
 			return true
-		}
-		id := ""
-		if err == nil && v.Task.Paused != nil {
+		case err == nil && v.Task.Paused != nil && v.Task.Paused.ID != id:
 			id = v.Task.Paused.ID
+			leave()
+			continue
 		}
-		decided, leave := e.await(id)
 		ok := e.pause(ctx, decided)
 		leave()
 		if !ok {
