@@ -98,15 +98,22 @@ func run(ctx context.Context) (pair, error) {
 	if err != nil {
 		return pair{}, err
 	}
-	script := make(planner.Scripted, stepsOfRun)
-	for i := range script {
-		// Other orders: a planner that makes the same call again and again is stopped.
-		script[i] = planner.Propose(planner.Call("charge", strings.Replace(input, "000042", fmt.Sprintf("%06d", i), 1)))
+	orders := 0
+	script := func() planner.Scripted { // of other orders each time: a planner that repeats itself is stopped
+		steps := make(planner.Scripted, stepsOfRun)
+		for i := range steps {
+			orders++
+			steps[i] = planner.Propose(planner.Call("charge", strings.Replace(input, "000042", fmt.Sprintf("%06d", orders), 1)))
+		}
+		return steps
 	}
-	steps := func(n int) (time.Duration, error) {
-		from := time.Now()
-		for done := 0; done < n; done += stepsOfRun {
-			r, err := d.engine.RunWithin(ctx, d.task, script, delta.Bounds{Steps: stepsOfRun}).Get()
+	steps := func(n int) (sum time.Duration, err error) {
+		runs := (n + stepsOfRun - 1) / stepsOfRun
+		for range runs {
+			s := script()
+			from := time.Now()
+			r, err := d.engine.RunWithin(ctx, d.task, s, delta.Bounds{Steps: stepsOfRun}).Get()
+			sum += time.Since(from)
 			if err == nil && len(r.Results) != stepsOfRun {
 				err = fmt.Errorf("the run ended after %d calls as %s: %s, %v", len(r.Results), r.Ended, r.Why, r.Err)
 			}
@@ -114,8 +121,7 @@ func run(ctx context.Context) (pair, error) {
 				return 0, err
 			}
 		}
-		whole := (n + stepsOfRun - 1) / stepsOfRun * stepsOfRun
-		return time.Duration(float64(time.Since(from)) * float64(n) / float64(whole)), nil
+		return time.Duration(float64(sum) * float64(n) / float64(runs*stepsOfRun)), nil
 	}
 	return pair{steps, timed(func() error { return call(ctx, d.task) }), d.close}, nil
 }
