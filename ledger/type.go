@@ -96,6 +96,11 @@ const (
 	BeliefsFolded Type = "beliefs_folded"
 	// BeliefReset is an operator's correction of a belief: Changes, Identity, Reason.
 	BeliefReset Type = "belief_reset"
+	// AgentDeclared is an agent that declares its actions otherwise than before: State is its card, in the agent's own ledger.
+	AgentDeclared Type = "agent_declared"
+	// TaskPruned says, in the agent's own ledger, that a task's ledger was verified and is dropped: Child is the task, Digest
+	// the link of its last record, ToSeq how many records it had, Identity, Reason.
+	TaskPruned Type = "task_pruned"
 	// HookFailed is a hook that returned an error, panicked or took too long: Failure, Text names the hook.
 	HookFailed Type = "hook_failed"
 	// Note is anything an operator or the engine wants remembered: Text.
@@ -108,7 +113,8 @@ var types = []Type{
 	ApprovalRequested, ApprovalVoted, ApprovalWithdrawn, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
-	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset, HookFailed, Note,
+	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
+	AgentDeclared, TaskPruned, HookFailed, Note,
 }
 
 // Types returns every type, in the order of their declaration.

@@ -72,6 +72,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
+	case ledger.AgentDeclared:
+		c.put(txn.Agent, cellCard, string(e.State))
 	}
 }
 
@@ -129,7 +131,8 @@ func (c *changes) task(e *ledger.Event) {
 	c.put(txn.Task, cellTask, string(e.State))
 	if e.Type == ledger.TaskCancelled || e.Type == ledger.TaskClosed {
 		c.add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task},
-			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueEscalations, Val: e.Task})
+			txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueEscalations, Val: e.Task},
+			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueEnded, Val: e.Task})
 		c.endOfFamily(e)
 		if e.Child == "" && !e.Cascade { // nobody has to read it any more; others when their family is told
 			c.add(txn.Clause{Op: txn.Expire, Scope: txn.Task})

@@ -35,6 +35,7 @@ const (
 	cellTrust    = "belief"     // Agent: shared block of the belief
 	cellBelief   = "belief/"    // Agent: + action; its block of the belief
 	cellLevel    = "level/"     // Agent: + action; quantised risk, pinned by decisions
+	cellCard     = "card"       // Agent: Card
 	cellCall     = "call/"      // Record: + call id; INTENT and digest
 	cellIntent   = "intent/"    // Record: + intent; the event that began or parked it
 	cellOutcome  = "out/"       // Record: + intent; its outcome
@@ -50,6 +51,10 @@ const (
 	QueueTasks = "tasks"
 	// QueueHistory holds every task that was ever started, due when it was.
 	QueueHistory = "history"
+	// QueueEnded holds tasks that ended, due when they did, until they are pruned; QueuePruned those of which a checkpoint is
+	// written and the ledger is about to be dropped.
+	QueueEnded  = "ended"
+	QueuePruned = "pruned"
 	// QueueEscalations holds paused tasks.
 	QueueEscalations = "escalations"
 )

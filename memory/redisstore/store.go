@@ -51,6 +51,7 @@ type Store struct {
 
 	breaker  *gobreaker.CircuitBreaker[any]
 	witness  witness
+	index    index
 	keep     int64         // µs that ended intents and tasks are kept, less than 0 for ever
 	replicas int           // that must confirm a transaction
 	waitTime time.Duration // how long they may take
@@ -106,6 +107,9 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	}
 	if err := s.witness.told(t.Agent, t.Task, before, reply.TaskRev, reply.AgentRev); err != nil {
 		return txn.Reply{}, err
+	}
+	if reply.OK && reply.TaskRev+reply.AgentRev > 0 {
+		s.list(ctx, t.Agent)
 	}
 	return reply, nil
 }

@@ -1,0 +1,65 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Lister is implemented by stores that can say which agents they hold.
+type Lister interface {
+	// Agents returns up to limit names of agents that were ever written to, in the order of their names, after the given one
+	// ("" is from the start).
+	Agents(ctx context.Context, after string, limit int) ([]string, error)
+}
+
+// Forgetter is implemented by stores that can drop the ledger of a task that is over.
+type Forgetter interface {
+	// Forget drops what is left of a task: its ledger and its links. It is an error while the task's state is still kept, see
+	// [Store.Apply]; a task of which nothing is left is none. Queues may still name it.
+	Forget(ctx context.Context, agent, task string) error
+}
+
+var (
+	_ Lister    = (*InProcess)(nil)
+	_ Forgetter = (*InProcess)(nil)
+)
+
+// ErrKept is returned by Forget while a task's state is still kept.
+var ErrKept = errors.New("the task's state is still kept: its ledger may still grow")
+
+// Agents implements [Lister].
+func (s *InProcess) Agents(ctx context.Context, after string, limit int) ([]string, error) {
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	var names []string
+	s.agents.Range(func(k, _ any) bool {
+		if name := k.(string); name > after {
+			names = append(names, name)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return names[:max(0, min(limit, len(names)))], nil
+}
+
+// Forget implements [Forgetter].
+func (s *InProcess) Forget(ctx context.Context, agent, task string) error {
+	a, err := s.lock(ctx, agent, false)
+	if err != nil {
+		return err
+	}
+	defer a.mu.Unlock()
+	a.sweep(s.now())
+	k := a.tasks[task]
+	switch {
+	case k == nil:
+		return nil
+	case !k.expired:
+		return fmt.Errorf("forget task %q of agent %q: %w", task, agent, ErrKept)
+	}
+	delete(a.tasks, task)
+	return nil
+}
