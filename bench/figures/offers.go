@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -167,12 +168,9 @@ func afterCall(ctx context.Context) (pair, error) {
 	return pair{subject, copying(prepared), d.close}, nil
 }
 
-// sink keeps a copy from being left out.
-var sink []action.Offered
-
 func copying(o action.Offer) work {
 	return timed(func() error {
-		sink = slices.Clone(o.Actions)
+		runtime.KeepAlive(slices.Clone(o.Actions)) // else it might be left out
 		return nil
 	})
 }
