@@ -179,7 +179,7 @@ func (f *flight) verdict(r crash, cost action.Cost) engine.End {
 	switch {
 	case !r.done:
 		end.Failure = because(action.Fail(action.Panicked, "action %q ended without a result: %v", f.def.name, r.err), r.err)
-	case action.IsUnknown(r.err):
+	case r.err != nil && action.IsUnknown(r.err):
 		end.Failure = action.Fail(action.StartedUnknown, "it is not known whether the call took effect: %v", r.err).Because(r.err)
 	case r.err != nil:
 		end.Failure = action.Fail(action.Failed, "%v", r.err).Because(r.err)

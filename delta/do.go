@@ -405,6 +405,11 @@ func (d *declaration) checkOutput(v any) (doc action.Document, f *action.Failure
 			f = action.Fail(action.OutputInvalid, "the output cannot be written as JSON: its MarshalJSON panicked")
 		}
 	}()
+	if own, ok := v.(action.Output); ok && d.out == nil { // JSON already: only what is wrong with it needs words
+		if doc, bad := schema.Canonical(own, 0); bad == nil {
+			return doc, nil
+		}
+	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %s", action.TextOf(err)).Because(err)

@@ -325,7 +325,8 @@ func (f *flight) after(out action.Outcome) {
 	if ok := out.OK(); ok && !hasHook(f.chain, after) || !ok && (out.Code.Info().Executed == action.No || !hasHook(f.chain, onError)) {
 		return
 	}
-	f.watched(&out)
+	seen := out // apart, so that only what is watched is moved to the heap
+	f.watched(&seen)
 }
 
 func (f *flight) watched(out *action.Outcome) {

@@ -26,7 +26,8 @@ func Genesis(agent, task string) string {
 // lower-case hex, over prev, sequence, store time and value. Every part is preceded by its length, so no two records
 // share their bytes. r.Link is not looked at.
 func Link(prev string, r txn.Stored) string {
-	b := make([]byte, 0, 48+len(linkTag)+len(prev)+len(r.Val))
+	var room [2048]byte // most records fit
+	b := room[:0]
 	b = part(b, linkTag)
 	b = part(b, prev)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Seq))
@@ -42,5 +43,7 @@ func part(b []byte, s string) []byte {
 
 func sum(b []byte) string {
 	h := sha256.Sum256(b)
-	return hex.EncodeToString(h[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], h[:])
+	return string(text[:])
 }

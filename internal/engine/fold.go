@@ -27,7 +27,7 @@ type step struct {
 
 // foldPending applies pending outcomes, in their order, to a belief.
 func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pending) (risk.Belief, []step, error) {
-	var steps []step
+	steps := make([]step, 0, len(pending))
 	for _, p := range pending {
 		var o ledger.Observed
 		if err := json.Unmarshal([]byte(p.Val), &o); err != nil {
