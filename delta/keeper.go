@@ -30,6 +30,7 @@ type keeper struct {
 	noted   int           // what was noted since the goroutine looked
 	hurry   bool          // look now
 	armed   bool          // the timer will make it look
+	waiting int           // those who wait for it: then nothing is put off
 	timer   *time.Timer
 	busy    bool
 	closing bool
@@ -86,7 +87,7 @@ func (k *keeper) task(agent, task string) {
 
 // soon has the goroutine look before long; the caller holds the lock.
 func (k *keeper) soon(now bool) {
-	switch {
+	switch now = now || k.waiting > 0; {
 	case now && !k.hurry:
 		k.hurry = true
 		k.wake.Signal()
@@ -148,6 +149,8 @@ func (k *keeper) wait(ctx context.Context) error {
 	defer stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.waiting++
+	defer func() { k.waiting-- }()
 	for !k.gone && (k.busy || len(k.agents) > 0 || len(k.tasks) > 0) {
 		k.soon(true)
 		if ctx.Err() != nil {
