@@ -137,11 +137,18 @@ func (t *Task) Children(ctx context.Context) ([]ChildStanding, error) {
 	if err != nil {
 		return nil, err
 	}
+	return standings(all), nil
+}
+
+func standings(all []engine.Child) []ChildStanding {
+	if len(all) == 0 {
+		return nil
+	}
 	out := make([]ChildStanding, len(all))
 	for i, c := range all {
 		out[i] = standing(c)
 	}
-	return out, nil
+	return out
 }
 
 // Child finds a child of the task by its name.

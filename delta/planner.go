@@ -46,6 +46,9 @@ type Request struct {
 	History []Result // all of the run so far, Last included, at most the latest HistoryKept
 	Step    int      // 1 for the first
 
+	// Children are those of the task, in the order in which they were delegated.
+	Children []ChildStanding
+
 	// What the task brings along. Contents are read with the methods of the request, by name or id.
 	Phase       string
 	Storylines  []string
@@ -230,10 +233,15 @@ func (r *run) request(ctx context.Context) (Request, error) {
 		return Request{}, err
 	}
 	goal, brought, b := v.Task.Goal, v.Task.Brought, v.Account().Snapshot()
+	children, err := v.Children()
 	r.t.state.mu.Unlock()
+	if err != nil {
+		return Request{}, err
+	}
 	req := Request{
 		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
 		History: slices.Clone(history[max(0, len(history)-HistoryKept):]), Step: r.report.Steps + 1,
+		Children: standings(children),
 	}
 	req.bring(r.t, brought)
 	return req, nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -84,7 +85,7 @@ func CloseTask(v *View, who Who) (*txn.Txn, error) {
 // may, whatever list they are on.
 func MayOperate(v *View, operators []string, who Who) error {
 	self := approval.Request{Agent: v.Task.Agent, Requester: v.Task.Requester}
-	return approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), who.person())
+	return errors.Join(approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), who.person()), v.ofKin(who))
 }
 
 func (w Who) person() approval.Person { return approval.Person{Name: w.Identity, Roles: w.Roles} }
@@ -116,7 +117,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}
-	if err := approval.MayDecide(ask, v.Task.Approvers, who.person()); err != nil {
+	if err := errors.Join(approval.MayDecide(ask, v.Task.Approvers, who.person()), v.ofKin(who)); err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
 	if verb == approval.Approve && ask.Quorum.Need() > 1 {

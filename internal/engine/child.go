@@ -111,6 +111,9 @@ func (v *View) Child(name string) (c Child, ver int64, err error) {
 
 // Children returns all children of the task in the order in which they were asked for.
 func (v *View) Children() ([]Child, error) {
+	if v.Snap.Task.Counters[countAsked] == 0 {
+		return nil, nil
+	}
 	var out []Child
 	for k := range v.Snap.Task.Cells {
 		name, ok := strings.CutPrefix(k, cellChild)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -80,6 +81,16 @@ func (p *TaskState) fitPeople(s *TaskState) *action.Failure {
 	for _, c := range s.Brought.Channels {
 		if p.Brought == nil || !slices.Contains(p.Brought.Channels, c) {
 			return beyond("the parent may not use the channel %q", c)
+		}
+	}
+	return nil
+}
+
+// ofKin reports that somebody is an agent for which the task works, or reads like one: it decides about its own request.
+func (v *View) ofKin(who Who) error {
+	for i := range v.Task.Bounds {
+		if name := v.Task.Bounds[i].Agent; action.SameIdentity(who.Identity, name) {
+			return fmt.Errorf("%w: %q is, or reads like, %q, for which the task works", approval.ErrSelf, who.Identity, name)
 		}
 	}
 	return nil

@@ -18,10 +18,10 @@ type purse struct {
 	slice       txn.Cell // of a shared pool: what bounds the agent
 }
 
-func (rules *Rules) poolsOf(agent string) (out []*budget.Pool) {
-	for i := range rules.Pools {
-		if rules.Pools[i].Counts(agent) {
-			out = append(out, &rules.Pools[i])
+func (r *Rules) poolsOf(agent string) (out []*budget.Pool) {
+	for i := range r.Pools {
+		if r.Pools[i].Counts(agent) {
+			out = append(out, &r.Pools[i])
 		}
 	}
 	return out
