@@ -19,6 +19,7 @@ var modules = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/v6":                 {"schema"},
 	"golang.org/x/text":                                        {"schema"},
 	"github.com/cedar-policy/cedar-go":                         {"policy"},
+	"github.com/go-json-experiment/json":                       {"policy"}, // cedar-go brings it; strict about names given twice
 	"golang.org/x/mod":                                         {"ledger"},
 	"github.com/redis/go-redis/v9":                             {"memory/redisstore", "internal/redistest", "conformance", "bench"},
 	"github.com/samber/mo":                                     aboveEngine,
