@@ -21,4 +21,13 @@
 //   - an end that was cut off: only by comparison with a [Report] kept elsewhere, since a shorter chain is a valid chain.
 //
 // The chain is evidence against accidents and against whoever cannot rewrite all of it. It is not a signature.
+//
+// # Log
+//
+// A [Log] is the Merkle tree over the links of a ledger. Its [Head] stands for the whole ledger in three lines, and is
+// signed with [SignHead]. An auditor who keeps the head of yesterday is shown, by proofs of a few hashes, that a record is
+// in the ledger (CheckRecord) and that the ledger of today goes on from that of yesterday (CheckGrowth). An [Exporter]
+// writes a ledger as lines of JSON, an [Importer] reads them and finds whatever was touched.
+//
+// What neither shows is a ledger that is missing as a whole: that is known to whoever kept a head of it.
 package ledger
