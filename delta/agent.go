@@ -56,6 +56,7 @@ type Agent struct {
 	currency   string
 	skills     []string
 	delegable  map[string]*declaration // what it may pass on and never call
+	card       *engine.Card            // of an agent known from the store alone, nil for others
 }
 
 // Name returns the agent's name.

@@ -93,7 +93,7 @@ func standing(c engine.Child) ChildStanding {
 // that is full too, the refusal is BUDGET_EXHAUSTED. A refusal is an *action.Failure. Nothing runs by itself: see
 // [Child.Task] and [Engine.Run].
 func (t *Task) Delegate(ctx context.Context, g Goal) (*Child, error) {
-	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+	if err := errors.Join(t.callable(), alive(ctx)); err != nil {
 		return nil, err
 	}
 	if err := t.engine.enter(); err != nil {

@@ -46,7 +46,7 @@ var (
 // Do never waits for a person: it returns APPROVAL_REQUIRED with the id of the approval. The parked call runs once when
 // it is approved: by [Engine.Work], by [Task.DoWait], or when the same call is made again.
 func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
-	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+	if err := errors.Join(t.callable(), alive(ctx)); err != nil {
 		return mo.Err[action.Outcome](err)
 	}
 	if err := t.engine.enter(); err != nil {
@@ -73,7 +73,7 @@ func decided(ctx context.Context, o action.Outcome) mo.Result[action.Outcome] {
 // DoWait is Do that waits for a person where one is asked, until the request expires or ctx ends. When ctx ends first the
 // outcome is APPROVAL_REQUIRED: the call stays parked.
 func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
-	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+	if err := errors.Join(t.callable(), alive(ctx)); err != nil {
 		return mo.Err[action.Outcome](err)
 	}
 	if err := t.engine.enter(); err != nil {
@@ -138,7 +138,7 @@ func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcom
 			ended := own.leases[parked].Phase == txn.Settle
 			if out, ok := engine.Ended(&own.record, parked); ok && ended {
 				out.Recorded = true
-				return out, true
+				return o.marked(out), true
 			}
 			if !ended {
 				o.call.Intent.ID, o.call.Resume = parked, true
@@ -175,7 +175,7 @@ func (a *Action[In, Out]) DoWait(ctx context.Context, t *Task, in In, opts ...Ca
 }
 
 func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(context.Context, Call) mo.Result[action.Outcome], opts []CallOption) mo.Result[Out] {
-	if err := t.opened(); err != nil {
+	if err := t.callable(); err != nil {
 		return mo.Err[Out](err)
 	}
 	if a.definition() == nil {
@@ -236,6 +236,16 @@ func (e *Engine) newOwner() string { return e.owners.next() }
 
 // do decides, and runs what was permitted.
 func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
+	return o.marked(t.pass(ctx, o))
+}
+
+// marked says of what came back from a tool that it did.
+func (o *observed) marked(out action.Outcome) action.Outcome {
+	out.Untrusted = o.def != nil && o.def.tool != "" && out.Code.Info().Executed != action.No
+	return out
+}
+
+func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 	own := newSight()
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {

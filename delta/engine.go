@@ -55,6 +55,7 @@ type Engine struct {
 type agentState struct {
 	mu      sync.Mutex
 	agent   *Agent
+	carded  atomic.Bool // its card is known to be in the store
 	space   txn.Space
 	pending []txn.Pending
 	gap     bool

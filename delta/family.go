@@ -29,6 +29,14 @@ func (e *Engine) startChild(ctx context.Context, agent, task, name string) error
 		if s.Deadline > 0 {
 			until = max(1, s.Deadline-v.Snap.Now)
 		}
+		e.mu.Lock()
+		held := e.agents[s.Agent]
+		e.mu.Unlock()
+		if held != nil {
+			if err := e.leaveCard(ctx, held); err != nil {
+				return err
+			}
+		}
 		reply, err := e.apply(ctx, engine.Start(s, e.clock(), until))
 		if err != nil {
 			return err

@@ -60,6 +60,9 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	if g.Agent == nil || g.Agent.compiled == nil {
 		return engine.TaskState{}, errors.New("goal has no agent; make one with NewAgent and Build")
 	}
+	if g.Agent.card != nil {
+		return engine.TaskState{}, fmt.Errorf("goal: agent %q: %w", g.Agent.name, ErrNoCalls)
+	}
 	if g.ID == "" {
 		g.ID = e.cfg.ID()
 	}

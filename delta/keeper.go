@@ -228,6 +228,9 @@ func (k *keeper) fold(name string) error {
 	if s == nil {
 		return fmt.Errorf("agent %q is not registered", name)
 	}
+	if s.agent.card != nil {
+		return nil // those who hold it fold: its estimator may be tuned otherwise than this engine's
+	}
 	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
 	defer cancel()
 	for range rounds {

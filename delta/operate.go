@@ -61,6 +61,9 @@ func (e *Engine) ResetBelief(ctx context.Context, agent, action string, by Ident
 	if s == nil {
 		return fmt.Errorf("reset belief: agent %q is not registered with this engine", agent)
 	}
+	if s.agent.card != nil {
+		return fmt.Errorf("reset belief: %w", ErrNoCalls)
+	}
 	who := e.whoIs(by, reason)
 	if err := engine.MayReset(agent, e.cfg.Operators, who); err != nil {
 		return fmt.Errorf("reset belief: %w", err)

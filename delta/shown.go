@@ -41,13 +41,8 @@ func (e *Engine) dress(ctx context.Context, a *Approval) {
 	if s == nil {
 		return
 	}
-	var secrets []string
-	if d := s.agent.defs[a.Action]; d != nil && d.version == a.Version {
-		a.Does = d.description
-		if d.in != nil {
-			secrets = d.in.Secrets()
-		}
-	}
+	does, secrets := s.agent.shownOf(a.Action, a.Version)
+	a.Does = does
 	a.Arguments, a.Unshown, _ = approval.Fields(a.Input, secrets)
 	a.Last = e.lastApproved(ctx, s, a, secrets)
 }

@@ -59,7 +59,7 @@ func (t *Task) now() int64 {
 
 // refresh loads task and agent where the snapshot is known to lag.
 func (t *Task) refresh(ctx context.Context, always bool) error {
-	if err := t.opened(); err != nil {
+	if err := t.callable(); err != nil {
 		return err
 	}
 	t.state.mu.Lock()

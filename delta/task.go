@@ -80,6 +80,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	a := e.state(g.Agent)
+	if err := e.leaveCard(ctx, a); err != nil {
+		return nil, fmt.Errorf("start: %w", failedStore(err))
+	}
 	until := int64(0)
 	if !g.Deadline.IsZero() {
 		until = max(1, g.Deadline.Sub(e.cfg.Now()).Microseconds())
@@ -266,13 +269,17 @@ func (t *Task) Cancel(ctx context.Context, reason string) error {
 	if err := t.opened(); err != nil {
 		return err
 	}
-	why := fmt.Errorf("%w: %s", errCancelled, action.Cut(reason))
+	return t.cancel(ctx, t.engine.who("", reason))
+}
+
+func (t *Task) cancel(ctx context.Context, who engine.Who) error {
+	why := fmt.Errorf("%w: %s", errCancelled, who.Reason)
 	first := t.aloft.halt(why)
 	err := t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
 		if v.Task.Status == engine.Cancelled {
 			return nil, nil
 		}
-		return engine.CancelTask(v, t.engine.who("", reason))
+		return engine.CancelTask(v, who)
 	})
 	if err != nil {
 		if first {

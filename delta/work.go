@@ -65,6 +65,9 @@ type shift struct {
 func (w *shift) sweep(ctx context.Context) {
 	e := w.e
 	for _, s := range e.known() {
+		if s.agent.card != nil {
+			continue // others have its functions
+		}
 		for _, duty := range []struct {
 			queue string
 			do    func(context.Context, *agentState, string) error

@@ -245,7 +245,8 @@ func (c *changes) settled(e, held *ledger.Event) {
 		keys := unknownKeys(e.Action, string(held.Input), held.Value)
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenUnknown + e.Intent, To: unresolved, Val: strings.Join(keys, "\n")})
 		c.count(countUnsure+e.Action, 1)
-		c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent, N: -1}) // until somebody resolves it
+		c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent, N: -1}, // until somebody resolves it
+			txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueUnknown, Val: c.member(e.Task, e.Intent)})
 		for _, key := range keys {
 			c.count(key, 1)
 		}
@@ -301,7 +302,8 @@ func (c *changes) resolved(e, held *ledger.Event) {
 	c.charge(held.Pools, minus(last, held.Reserved), last)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
 	c.count(countUnsure+e.Action, -1)
-	c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent})
+	c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent},
+		txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueUnknown, Val: c.member(e.Task, e.Intent)})
 	for _, key := range unknownKeys(e.Action, string(held.Input), held.Value) {
 		c.count(key, -1)
 	}

@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/risk"
@@ -55,6 +57,8 @@ const (
 	// written and the ledger is about to be dropped.
 	QueueEnded  = "ended"
 	QueuePruned = "pruned"
+	// QueueUnknown holds intents of unknown outcome, due when that became known.
+	QueueUnknown = "unknown"
 	// QueueEscalations holds paused tasks.
 	QueueEscalations = "escalations"
 )
@@ -222,6 +226,30 @@ func storedBeliefs(rules *Rules, sp *txn.Space) (risk.Belief, error) {
 // Account is the budget of the task.
 func (v *View) Account() budget.Account {
 	return budget.FromCounters(v.Task.Limit, v.Snap.Task.Counters, "")
+}
+
+// Unknown returns the intents of the task whose outcome is unknown, in order.
+func Unknown(v *View) (intents []string) {
+	for k, t := range v.Snap.Task.Tokens {
+		if intent, ok := strings.CutPrefix(k, tokenUnknown); ok && t.State == unresolved {
+			intents = append(intents, intent)
+		}
+	}
+	slices.Sort(intents)
+	return intents
+}
+
+// Waiting returns how many requests for approval of the task are pending.
+func Waiting(v *View) (n int) {
+	for k, t := range v.Snap.Task.Tokens {
+		if !strings.HasPrefix(k, tokenAsk) {
+			continue
+		}
+		if state, _, _, err := approval.ParseMark(t.State); err == nil && state.At(t.Exp, v.Snap.Now) == approval.Pending {
+			n++
+		}
+	}
+	return n
 }
 
 // Describes reports whether the view has decoded the task as it is in that space.
