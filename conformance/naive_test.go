@@ -66,6 +66,12 @@ func (n *naive) Start(_ context.Context, g conformance.Goal) (string, error) {
 	return g.ID, nil
 }
 
+// Delegate starts a child every time it is asked for one.
+func (n *naive) Delegate(ctx context.Context, _, _ string, g conformance.Goal) (string, error) {
+	g.Approvers = []string{"boss"}
+	return n.Start(ctx, g)
+}
+
 func (n *naive) Propose(ctx context.Context, task string, c conformance.Call) conformance.Outcome {
 	a, input, o := n.check(task, c)
 	if o != nil {

@@ -81,6 +81,11 @@ type (
 	Overrider interface {
 		Override(ctx context.Context, task, by string, lasts time.Duration) error
 	}
+	// Delegator gives part of a task to an agent, as a task of its own: the child, of which it returns the handle. The same
+	// name finds the same child of a task, also after a restart.
+	Delegator interface {
+		Delegate(ctx context.Context, task, name string, g Goal) (child string, err error)
+	}
 	// Stopper closes the engine in a hurry: calls under way are told to stop. The store stays.
 	Stopper interface{ Stop() error }
 )

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -421,4 +423,47 @@ func TestI16_WhatWasLeftUndoneIsDoneByAnybody(t *testing.T) {
 			<-worked
 		})
 	}
+}
+
+// Many delegate at once, through two engines: no more children are active than may be, and no more is granted than there is.
+func TestI16_ManyDelegateAtOnce(t *testing.T) {
+	store := memory.New(memory.Config{})
+	g := hundred()
+	g.Delegation = delta.Delegation{Active: 3, Queued: 5}
+	w := newTeam(t, delta.Config{Store: store}, g)
+	other := engineFor(t, delta.Config{Store: store})
+	require.NoError(t, other.Register(w.lead, w.worker))
+	second, err := other.Open(t.Context(), w.task.ID())
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for i := range 8 {
+		task := []*delta.Task{w.task, second}[i%2]
+		all.Go(func() {
+			for range 3 {
+				c, err := task.Delegate(t.Context(), delta.Goal{Agent: w.worker, Limit: action.Limit{Tokens: action.Max(15)}})
+				if err != nil {
+					continue
+				}
+				s, err := c.Standing(t.Context())
+				assert.NoError(t, err)
+				if s.State == delta.ChildActive {
+					assert.NoError(t, c.Cancel(t.Context(), ""))
+				}
+				snap, err := store.Load(t.Context(), "lead", strings.TrimPrefix(w.task.ID(), "lead~"), nil)
+				assert.NoError(t, err)
+				assert.LessOrEqual(t, snap.Task.Counters["granted/tokens"], int64(100))
+				assert.LessOrEqual(t, snap.Task.Counters["children"], int64(3))
+				assert.LessOrEqual(t, snap.Task.Counters["children-waiting"], int64(5))
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, w.task.Cancel(t.Context(), ""))
+	children, err := w.task.Children(t.Context())
+	require.NoError(t, err)
+	for _, c := range children {
+		assert.Equal(t, delta.ChildEnded, c.State, c.Name)
+	}
+	_, reserved := w.tokens()
+	assert.Zero(t, reserved)
 }

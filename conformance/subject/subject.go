@@ -93,6 +93,7 @@ var (
 	_ conformance.Voter       = (*Subject)(nil)
 	_ conformance.Overrider   = (*Subject)(nil)
 	_ conformance.Stopper     = (*Subject)(nil)
+	_ conformance.Delegator   = (*Subject)(nil)
 )
 
 func (w *world) subject() (*Subject, error) {
@@ -244,6 +245,26 @@ func (s *Subject) Start(ctx context.Context, g conformance.Goal) (string, error)
 		return "", err
 	}
 	return t.ID(), nil
+}
+
+// Delegate implements [conformance.Delegator].
+func (s *Subject) Delegate(ctx context.Context, task, name string, g conformance.Goal) (string, error) {
+	s.mu.Lock()
+	a := s.agents[g.Agent]
+	s.mu.Unlock()
+	t, err := s.task(ctx, task)
+	if err != nil {
+		return "", err
+	}
+	limit, err := limits(g.Limit)
+	if err != nil {
+		return "", err
+	}
+	c, err := t.Delegate(ctx, delta.Goal{ID: name, Agent: a, Text: name, Limit: limit})
+	if err != nil {
+		return "", err
+	}
+	return c.ID(), nil
 }
 
 // Propose implements [conformance.Subject].
