@@ -45,6 +45,7 @@ type Engine struct {
 	stop     context.Context
 	halt     context.CancelCauseFunc
 	owners   ownerSource
+	losses   losses
 	pulse    *pulse
 	debts    debts
 
@@ -92,7 +93,7 @@ func New(cfg Config) (*Engine, error) {
 		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
 	}
 	e.instant, _ = e.store.(*memory.InProcess)
-	e.store = bounded{e.store, cfg.StoreTimeout}
+	e.store = guarded{bounded{e.store, cfg.StoreTimeout}, e}
 	e.stop, e.halt = context.WithCancelCause(context.Background())
 	if cfg.Policy != nil {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
@@ -335,5 +336,9 @@ func (e *Engine) clock() int64 { return e.cfg.Now().UnixMicro() }
 
 // failedStore is the outcome of a call that could not be recorded: nothing ran.
 func failedStore(err error) *action.Failure {
+	var lost *memory.LostError
+	if errors.As(err, &lost) {
+		return action.Fail(action.StoreUnavailable, "nothing was run: %s", lost.Error()).Because(err)
+	}
 	return action.Fail(action.StoreUnavailable, "the call could not be recorded; nothing was run").Because(err)
 }

@@ -151,7 +151,7 @@ func (k *keeper) wait(ctx context.Context) error {
 	defer k.mu.Unlock()
 	k.waiting++
 	defer func() { k.waiting-- }()
-	for !k.gone && (k.busy || len(k.agents) > 0 || len(k.tasks) > 0) {
+	for !k.gone && (k.busy || k.pay || len(k.agents) > 0 || len(k.tasks) > 0) {
 		k.soon(true)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -173,6 +173,10 @@ func (k *keeper) work() {
 		if pay || !more {
 			if err := k.e.payDebts(k.ctx, ""); err != nil {
 				k.report(err, "record what planning used", book{})
+				time.AfterFunc(k.e.cfg.Poll, k.owe)
+			}
+			if err := k.e.stopLost(k.ctx); err != nil {
+				k.report(err, "stop what the store lost", book{})
 				time.AfterFunc(k.e.cfg.Poll, k.owe)
 			}
 		}
