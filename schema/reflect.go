@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"sync"
 
 	"github.com/invopop/jsonschema"
 )
@@ -29,11 +30,35 @@ import (
 // than any, maps whose keys are not strings, types with a JSON form of their own and no JSONSchema method, the option
 // ",string", two fields of one name or of names that differ only in case, tags that are unknown or mean nothing for the
 // type. The tag delta:"secret" marks the field as a secret ("writeOnly": true); no other delta tag exists.
-func Reflect(t reflect.Type) (*Schema, error) { return reflected(t, false) }
+//
+// The schema of a type is made once in a process.
+func Reflect(t reflect.Type) (*Schema, error) { return once(t, false) }
 
 // ReflectOutput is Reflect for what a function returns, as encoding/json encodes it: pointers, slices, maps and byte
 // slices may be null everywhere, since that is how a nil one is written.
-func ReflectOutput(t reflect.Type) (*Schema, error) { return reflected(t, true) }
+func ReflectOutput(t reflect.Type) (*Schema, error) { return once(t, true) }
+
+// made holds the schemas of the types that were reflected. Schemas are immutable, and the runtime keeps types for ever too.
+var made sync.Map // reflectedAs → *Schema
+
+type reflectedAs struct {
+	t      reflect.Type
+	output bool
+}
+
+// once is reflected, remembered where it succeeds.
+func once(t reflect.Type, output bool) (*Schema, error) {
+	as := reflectedAs{t, output}
+	if s, ok := made.Load(as); ok {
+		return s.(*Schema), nil
+	}
+	s, err := reflected(t, output)
+	if err != nil {
+		return nil, err
+	}
+	first, _ := made.LoadOrStore(as, s)
+	return first.(*Schema), nil
+}
 
 func reflected(t reflect.Type, output bool) (s *Schema, err error) {
 	defer func() { // a JSONSchema method is user code

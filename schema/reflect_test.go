@@ -318,3 +318,19 @@ func TestReflectNamesWhatHasNoSchema(t *testing.T) {
 		})
 	}
 }
+
+func TestReflectMakesTheSchemaOfATypeOnce(t *testing.T) {
+	type wish struct {
+		Text string `json:"text"`
+	}
+	in, err := Reflect(reflect.TypeFor[wish]())
+	require.NoError(t, err)
+	again, err := Reflect(reflect.TypeFor[wish]())
+	require.NoError(t, err)
+	assert.Same(t, in, again)
+	out, err := ReflectOutput(reflect.TypeFor[wish]())
+	require.NoError(t, err)
+	assert.NotSame(t, in, out, "an output is another contract")
+	in.JSON()[0] = 'x'
+	assert.Equal(t, byte('{'), again.JSON()[0], "what a caller does to its bytes stays with it")
+}
