@@ -78,7 +78,7 @@ type combination struct {
 // Decide asks every policy, so that the version does not depend on who answered first. The reasons given are of those
 // that decided it, in the order of the policies.
 func (c combination) Decide(r Request) (Decision, error) {
-	var versions, permitted, refused, forbidden, failed []string
+	var versions, permitted, refused, forbidden, failed, asks []string
 	for i, p := range c.of {
 		if p == nil {
 			failed = append(failed, fmt.Sprintf("policy %d is nil", i+1))
@@ -87,6 +87,9 @@ func (c combination) Decide(r Request) (Decision, error) {
 		d, err := contain(p, r)
 		if d.Version != "" {
 			versions = append(versions, d.Version)
+		}
+		if d.Ask != "" && !slices.Contains(asks, d.Ask) {
+			asks = append(asks, d.Ask)
 		}
 		switch {
 		case err != nil:
@@ -99,7 +102,7 @@ func (c combination) Decide(r Request) (Decision, error) {
 			refused = append(refused, d.Reason)
 		}
 	}
-	out := Decision{Version: strings.Join(versions, "+")}
+	out := Decision{Version: strings.Join(versions, "+"), Ask: strings.Join(asks, "; ")}
 	switch {
 	case len(failed) > 0:
 		return out, fmt.Errorf("%s", strings.Join(failed, "; "))

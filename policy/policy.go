@@ -18,8 +18,14 @@ type Request struct {
 	AnyInput   bool
 	Declared   int               // risk, 1 to 5
 	Effective  float64           // risk, 1 to 5
+	Raises     []int             // levels, 1 to 5, to which a per-argument rule may raise Effective: for AnyInput
 	Trust      float64           // in the agent, 0 to 1
 	Provenance action.Provenance // the planner's own words: never a ground to permit
+	Effect     action.Effect     // side-effect class of the action
+	Tool       string            // the tool that executes the action, "" for what the rules say, else the action itself
+	Left       action.Limit      // what is left of the task's budget; axes that are not set are unlimited
+	Tenant     string            // for whom the task works, "" where nobody said
+	Now        int64             // store time, µs since 1970; 0: unknown
 }
 
 // Decision is a policy's answer. The zero value does not permit.
@@ -28,6 +34,9 @@ type Decision struct {
 	Forbid  bool   // said so outright: no other policy's permit counts against it
 	Reason  string // for operators
 	Version string // of the rules that were applied, so that a record can be read later
+	// Ask says why the call, where it is permitted, needs a person's consent whatever its risk; "" where it does not. It
+	// permits nothing, and no other policy's permit takes it back.
+	Ask string
 }
 
 // Policy decides. It is pure: the same request gets the same answer, from any goroutine. An error means that it could
@@ -52,7 +61,7 @@ func Evaluate(p Policy, r Request) Decision {
 		return Decision{Reason: "the request has no " + missing}
 	}
 	d, err := contain(p, r)
-	d.Reason, d.Version = action.Cut(d.Reason), action.Cut(d.Version)
+	d.Reason, d.Version, d.Ask = action.Cut(d.Reason), action.Cut(d.Version), action.Cut(d.Ask)
 	switch {
 	case err != nil:
 		return Decision{Reason: "policy failed: " + action.TextOf(err), Version: d.Version}
