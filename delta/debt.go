@@ -69,7 +69,7 @@ func (e *Engine) again(ctx context.Context, x *txn.Txn) (r txn.Reply, err error)
 	defer cancel()
 	r, err = e.applyAgain(ctx, x)
 	if err != nil || r.OK {
-		e.noteBooks(x)
+		e.noteBooks(x, &r)
 	}
 	return r, err
 }

@@ -4,13 +4,15 @@ import (
 	"crypto/rand"
 	"strconv"
 	"sync"
+	"sync/atomic"
 )
 
-// idSource makes ids of 80 random bits in base 32, many at a time: each is a part of one text.
-type idSource struct {
-	mu   sync.Mutex
-	text string
-}
+// idSource makes ids of 80 random bits in base 32, many at a time: each is a part of one text. Goroutines that run at the
+// same time do not wait for each other.
+type idSource struct{ pool sync.Pool }
+
+// idText is what is left of a text of ids.
+type idText struct{ text string }
 
 const (
 	idLen   = 16
@@ -20,52 +22,62 @@ const (
 const idLetters = "abcdefghijklmnopqrstuvwxyz234567"
 
 func (s *idSource) next() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.text == "" {
+	t, _ := s.pool.Get().(*idText)
+	if t == nil {
+		t = &idText{}
+	}
+	if t.text == "" {
 		var raw [idLen * idBatch]byte
 		_, _ = rand.Read(raw[:]) // never fails
 		for i, b := range raw {
 			raw[i] = idLetters[b%32]
 		}
-		s.text = string(raw[:])
+		t.text = string(raw[:])
 	}
-	id := s.text[:idLen]
-	s.text = s.text[idLen:]
+	id := t.text[:idLen]
+	t.text = t.text[idLen:]
+	s.pool.Put(t)
 	return id
 }
 
 // ownerSource names tries at calls "engine.n": two tries of one engine must not take each other's lease for their own.
 type ownerSource struct {
-	mu     sync.Mutex
 	engine string
-	n      int64
-	text   string
-	ends   [idBatch]int
-	at     int
+	n      atomic.Int64 // the last number that a text holds
+	pool   sync.Pool
+}
+
+// ownerText is a text of names and where each of them ends.
+type ownerText struct {
+	text string
+	ends [idBatch]int
+	at   int
 }
 
 func (s *ownerSource) next() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.at == len(s.ends) || s.text == "" {
-		s.fill()
+	t, _ := s.pool.Get().(*ownerText)
+	if t == nil {
+		t = &ownerText{}
+	}
+	if t.at == len(t.ends) || t.text == "" {
+		t.fill(s.engine, s.n.Add(idBatch)-idBatch)
 	}
 	from := 0
-	if s.at > 0 {
-		from = s.ends[s.at-1]
+	if t.at > 0 {
+		from = t.ends[t.at-1]
 	}
-	s.at++
-	return s.text[from:s.ends[s.at-1]]
+	t.at++
+	name := t.text[from:t.ends[t.at-1]]
+	s.pool.Put(t)
+	return name
 }
 
-func (s *ownerSource) fill() {
+func (t *ownerText) fill(engine string, after int64) {
 	var b []byte
-	for i := range s.ends {
-		s.n++
-		b = append(append(b, s.engine...), '.')
-		b = strconv.AppendInt(b, s.n, 10)
-		s.ends[i] = len(b)
+	for i := range t.ends {
+		b = append(append(b, engine...), '.')
+		b = strconv.AppendInt(b, after+int64(i)+1, 10)
+		t.ends[i] = len(b)
 	}
-	s.text, s.at = string(b), 0
+	t.text, t.at = string(b), 0
 }

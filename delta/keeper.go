@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
@@ -14,22 +15,24 @@ import (
 
 // keeper does what need not be on a call's path: it folds pending outcomes into stored beliefs and links records into the
 // hash chain. Nothing depends on when: decisions fold what is pending for themselves, and a chain says how far it is
-// sealed. It has one goroutine and remembers each agent and task at most once.
+// sealed. It has one goroutine and remembers each agent and task at most once,
+// and a bounded number of records.
 type keeper struct {
 	e    *Engine
 	done chan struct{} // closed when the goroutine has ended
 	ctx  context.Context
 	stop context.CancelFunc // gives up what is left
 
+	in *intake // what is noted
+
 	mu      sync.Mutex
-	agents  map[string]bool
-	tasks   map[book]bool
 	sealed  map[book]mark
 	failed  map[book]bool // of the goroutine alone
 	pay     bool          // debts may be paid
-	noted   int           // what was noted since the goroutine looked
 	hurry   bool          // look now
 	armed   bool          // the timer will make it look
+	since   time.Time     // it was armed first
+	seen    int64         // how much was noted when it was armed last
 	waiting int           // those who wait for it: then nothing is put off
 	timer   *time.Timer
 	busy    bool
@@ -37,6 +40,8 @@ type keeper struct {
 	gone    bool // the goroutine does no more: what is noted now is done by whoever opens the store next
 	idle    *sync.Cond
 	wake    *sync.Cond
+
+	awake atomic.Bool // hurry or armed, written under the lock: who notes something then need not take it
 }
 
 // book is a ledger: of a task, or of the agent where task is "".
@@ -52,7 +57,7 @@ type mark struct {
 const sealedKept = 4096
 
 func startKeeper(e *Engine) *keeper {
-	k := &keeper{e: e, done: make(chan struct{}), agents: map[string]bool{}, tasks: map[book]bool{}, sealed: map[book]mark{}, failed: map[book]bool{}}
+	k := &keeper{e: e, done: make(chan struct{}), in: newIntake(), sealed: map[book]mark{}, failed: map[book]bool{}}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	k.idle, k.wake = sync.NewCond(&k.mu), sync.NewCond(&k.mu)
 	k.timer = time.AfterFunc(time.Hour, k.now)
@@ -61,28 +66,35 @@ func startKeeper(e *Engine) *keeper {
 	return k
 }
 
-// Housekeeping is done for several calls at once: when so much is noted, when nothing is for a moment, or when somebody
-// waits for it.
+// Housekeeping is done for several calls at once: when so much is noted, a ledger on average, when nothing is for a moment,
+// at the latest after a while, or when somebody waits for it.
 const (
 	batchKept = 64
+	notedKept = 4096
 	quiet     = 2 * time.Millisecond
+	linger    = 10 * time.Millisecond
 )
 
 // agent notes that an agent has outcomes to fold; now, where decisions would have to fold them each for itself.
 func (k *keeper) agent(name string, now bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.agents[name] = true
-	k.soon(now)
+	k.in.agent(name)
+	if now || !k.awake.Load() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.soon(now)
+	}
 }
 
-// task notes that a task has records to seal; "" is the agent's own ledger. [Engine.apply] calls it.
-func (k *keeper) task(agent, task string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.tasks[book{agent, task}] = true
-	k.noted++
-	k.soon(k.noted >= batchKept)
+// task notes that a ledger has records to seal, and those that were written just now if it is known where; "" is the
+// agent's own ledger. [Engine.apply] calls it.
+func (k *keeper) task(agent, task string, written ...txn.Stored) {
+	n := k.in.book(book{agent, task}, written...)
+	full := n >= notedKept || n >= batchKept*k.in.books.Load()
+	if full || !k.awake.Load() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.soon(full)
+	}
 }
 
 // soon has the goroutine look before long; the caller holds the lock.
@@ -92,15 +104,25 @@ func (k *keeper) soon(now bool) {
 		k.hurry = true
 		k.wake.Signal()
 	case !k.hurry && !k.armed:
-		k.armed = true
-		k.timer.Reset(quiet)
+		k.since = time.Now()
+		k.arm()
 	}
+	k.awake.Store(k.hurry || k.armed)
 }
 
-// now has the goroutine look at what is noted.
+func (k *keeper) arm() {
+	k.armed, k.seen = true, k.in.noted.Load()
+	k.timer.Reset(quiet)
+}
+
+// now has the goroutine look at what is noted, unless more is about to come.
 func (k *keeper) now() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.in.noted.Load() >= k.seen+batchKept/4 && time.Since(k.since) < linger && !k.hurry {
+		k.arm()
+		return
+	}
 	k.armed = false
 	k.soon(true)
 }
@@ -151,7 +173,7 @@ func (k *keeper) wait(ctx context.Context) error {
 	defer k.mu.Unlock()
 	k.waiting++
 	defer func() { k.waiting-- }()
-	for !k.gone && (k.busy || k.pay || len(k.agents) > 0 || len(k.tasks) > 0) {
+	for !k.gone && (k.busy || k.pay || k.in.due()) {
 		k.soon(true)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -166,8 +188,9 @@ func (k *keeper) work() {
 	defer k.timer.Stop()
 	for {
 		agents, books, pay, more := k.next()
+		hopeless := map[book]bool{}
 		for b := range k.failed { // once more, beside what is new
-			books[b] = more
+			books[b], hopeless[b] = nil, !more
 		}
 		clear(k.failed)
 		if pay || !more {
@@ -183,8 +206,8 @@ func (k *keeper) work() {
 		for a := range agents {
 			k.report(k.fold(a), "fold beliefs", book{a, ""})
 		}
-		for b, due := range books {
-			if err := k.seal(b); due && err != nil {
+		for b, t := range books {
+			if err := k.seal(b, t); err != nil && !hopeless[b] {
 				k.report(err, "seal ledger", b)
 				k.failed[b] = true
 			}
@@ -196,24 +219,32 @@ func (k *keeper) work() {
 }
 
 // next waits for something to do; more is false when the keeper is closing and this is the rest.
-func (k *keeper) next() (agents map[string]bool, books map[book]bool, pay, more bool) {
+func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.busy = false
-	for !k.closing && !k.pay && (!k.hurry || len(k.agents) == 0 && len(k.tasks) == 0) {
-		if k.hurry = k.hurry && len(k.agents)+len(k.tasks) > 0; len(k.agents)+len(k.tasks) == 0 {
+	for !k.closing && !k.pay && !(k.hurry && k.in.due()) {
+		k.hurry = false
+		k.awake.Store(k.armed)
+		if k.in.due() { // noted before it was known that the goroutine sleeps
+			k.soon(false)
+			if k.hurry {
+				continue
+			}
+		} else {
 			k.idle.Broadcast()
 		}
 		k.wake.Wait()
 	}
-	k.hurry, k.noted = false, 0
-	agents, books = k.agents, k.tasks
+	k.hurry = false
+	k.awake.Store(k.armed) // before taking: who saw it awake is taken
+	agents, books = k.in.take()
 	pay = k.pay
-	k.agents, k.tasks, k.pay, k.busy = map[string]bool{}, map[book]bool{}, false, true
+	k.pay, k.busy = false, true
 	if k.closing && len(agents) == 0 && len(books) == 0 {
 		k.busy, k.gone = false, true
 		k.idle.Broadcast()
-		return nil, map[book]bool{}, false, false
+		return nil, map[book]*tail{}, false, false
 	}
 	return agents, books, pay, true
 }
@@ -274,8 +305,8 @@ func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
 	a.space, a.pending, a.gap = s.Agent, s.Pending, s.Gap
 }
 
-// seal links the records of a book that are not linked yet.
-func (k *keeper) seal(b book) error {
+// seal links the records of a book that are not linked yet; those of the tail need not be read.
+func (k *keeper) seal(b book, t *tail) error {
 	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
 	defer cancel()
 	for {
@@ -283,9 +314,15 @@ func (k *keeper) seal(b book) error {
 		if m.seq == 0 {
 			m.link = ledger.Genesis(b.agent, b.task)
 		}
-		records, err := k.e.store.Records(ctx, b.agent, b.task, m.seq+1, recordPage)
-		if err != nil || len(records) == 0 {
-			return err
+		records, known := t.after(m.seq)
+		if !known {
+			var err error
+			if records, err = k.e.store.Records(ctx, b.agent, b.task, m.seq+1, recordPage); err != nil {
+				return err
+			}
+		}
+		if len(records) == 0 {
+			return nil
 		}
 		x, link := engine.Seal(b.agent, b.task, m.link, records)
 		if len(x.Clauses) > 0 {
@@ -294,7 +331,7 @@ func (k *keeper) seal(b book) error {
 			}
 		}
 		k.note(b, mark{records[len(records)-1].Seq, link})
-		if len(records) < recordPage {
+		if known || len(records) < recordPage {
 			return nil
 		}
 	}

@@ -353,7 +353,7 @@ func (e *Engine) apply(ctx context.Context, x *txn.Txn) (r txn.Reply, err error)
 		r, err = e.applyBounded(ctx, x)
 	}
 	if err != nil || r.OK { // with an error it may have been written all the same
-		e.noteBooks(x)
+		e.noteBooks(x, &r)
 	}
 	return r, err
 }
@@ -368,15 +368,27 @@ func (e *Engine) applyBounded(ctx context.Context, x *txn.Txn) (txn.Reply, error
 	return r, err
 }
 
-// noteBooks has the keeper seal what a transaction wrote: whoever writes a record need not think of it.
-func (e *Engine) noteBooks(x *txn.Txn) {
+// noteBooks has the keeper seal what a transaction wrote: whoever writes a record need not think of it. Where the reply
+// says under which sequence, the record need not be read for it.
+func (e *Engine) noteBooks(x *txn.Txn, r *txn.Reply) {
+	first, next := txn.Scope(0), r.Seq
 	for i := range x.Clauses {
-		switch c := &x.Clauses[i]; {
-		case c.Op != txn.Event:
-		case c.Scope == txn.Agent:
-			e.keeper.task(x.Agent, "")
-		default:
-			e.keeper.task(x.Agent, x.Task)
+		c := &x.Clauses[i]
+		if c.Op != txn.Event {
+			continue
 		}
+		of := x.Task
+		if c.Scope == txn.Agent {
+			of = ""
+		}
+		if first == 0 {
+			first = c.Scope
+		}
+		if c.Scope != first || !r.OK || r.Replay || r.Seq == 0 {
+			e.keeper.task(x.Agent, of)
+			continue
+		}
+		e.keeper.task(x.Agent, of, txn.Stored{Seq: next, At: r.Now, Val: c.Val})
+		next++
 	}
 }
