@@ -32,11 +32,11 @@ var folders = map[string]layer{
 
 	"internal/engine": engine,
 
-	"memory": port, "hooks": port, "skills": port,
+	"memory": port, "hooks": port, "skills": port, "tool": port,
 
 	"delta": shell,
 
-	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "notify": edge, "web": edge,
+	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "web": edge,
 
 	"internal/table": helper,
 

@@ -21,7 +21,7 @@ var modules = map[string][]string{
 	"github.com/cedar-policy/cedar-go":                         {"policy"},
 	"github.com/go-json-experiment/json":                       {"policy"}, // cedar-go brings it; strict about names given twice
 	"golang.org/x/mod":                                         {"ledger"},
-	"github.com/redis/go-redis/v9":                             {"memory/redisstore", "internal/redistest", "conformance", "bench"},
+	"github.com/redis/go-redis/v9":                             {"memory/redisstore", "internal/redistest", "audit/redis", "conformance", "bench"},
 	"github.com/samber/mo":                                     aboveEngine,
 	"golang.org/x/sync":                                        {"delta"},
 	"golang.org/x/time":                                        {"delta"},
@@ -29,8 +29,11 @@ var modules = map[string][]string{
 	"github.com/standard-webhooks/standard-webhooks/libraries": {"notify"},
 	"github.com/sony/gobreaker/v2":                             {"delta", "memory/redisstore"},
 	"github.com/modelcontextprotocol/go-sdk":                   {"mcp", "cmd", "examples", "bench"},
-	"go.opentelemetry.io/otel":                                 {"telemetry", "cmd", "examples"},
-	"github.com/prometheus/client_golang":                      {"telemetry", "cmd", "examples"},
+	"go.opentelemetry.io/otel":                                 {"telemetry", "audit/otel", "cmd", "examples"}, // the API
+	"go.opentelemetry.io/otel/sdk":                             {"telemetry/prometheus", "cmd", "examples"},
+	"go.opentelemetry.io/otel/exporters":                       {"telemetry/prometheus", "cmd", "examples"},
+	"github.com/prometheus/client_golang":                      {"telemetry/prometheus", "cmd", "examples"},
+	"github.com/DeRuina/timberjack":                            {"audit/file"},
 	"github.com/landlock-lsm/go-landlock":                      {"sandbox"},
 	"github.com/spf13/cobra":                                   {"cmd"},
 	"github.com/spf13/pflag":                                   {"cmd"},
@@ -65,7 +68,8 @@ var inTests = map[string][]string{
 	"github.com/chromedp/chromedp":           {"web"},
 	"golang.org/x/tools":                     {"internal/lint"},
 	"github.com/google/go-cmp":               anywhere,
-	"github.com/redis/go-redis/v9":           {"memory", "conformance", "bench"},
+	"github.com/redis/go-redis/v9":           {"memory", "conformance", "bench", "audit"},
+	"go.opentelemetry.io/otel/sdk":           {"telemetry", "audit/otel"},
 	"modernc.org/sqlite":                     {"examples"},
 	"github.com/modelcontextprotocol/go-sdk": {"mcp", "cmd"},
 }
