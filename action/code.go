@@ -14,6 +14,7 @@ const (
 	ActionUnknown    Code = "ACTION_UNKNOWN"
 	ToolUnknown      Code = "TOOL_UNKNOWN"
 	ChannelUnknown   Code = "CHANNEL_UNKNOWN"
+	Unavailable      Code = "UNAVAILABLE"
 	ContextMissing   Code = "CONTEXT_MISSING"
 	InputMalformed   Code = "INPUT_MALFORMED"
 	InputInvalid     Code = "INPUT_INVALID"
@@ -21,6 +22,7 @@ const (
 	Denied           Code = "DENIED"
 	RiskCeiling      Code = "RISK_CEILING"
 	BudgetExhausted  Code = "BUDGET_EXHAUSTED"
+	RateLimited      Code = "RATE_LIMITED"
 	ApprovalRequired Code = "APPROVAL_REQUIRED"
 	ApprovalRejected Code = "APPROVAL_REJECTED"
 	ApprovalExpired  Code = "APPROVAL_EXPIRED"
@@ -107,6 +109,7 @@ var infos = []Info{
 	{ActionUnknown, 2, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, true, "there is no such action"},
 	{ToolUnknown, 2, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, false, "the function of a call may not call this action"},
 	{ChannelUnknown, 2, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the task has no such channel to send messages over"},
+	{Unavailable, 2, LayerTool, No, LearnsNothing, false, ChargeNothing, true, false, "what the action needs is not available now; try again later"},
 	{ContextMissing, 2, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the call lacks context that the action requires"},
 	{InputMalformed, 3, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the input is not acceptable JSON"},
 	{InputInvalid, 3, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the input does not satisfy the schema"},
@@ -114,6 +117,7 @@ var infos = []Info{
 	{Denied, 5, LayerAuthority, No, LearnsNothing, false, ChargeNothing, false, true, "the agent has no permission for this call"},
 	{RiskCeiling, 6, LayerRisk, No, LearnsNothing, false, ChargeNothing, false, true, "the action is too risky for this task"},
 	{BudgetExhausted, 7, LayerBudget, No, LearnsNothing, false, ChargeNothing, true, false, "the budget does not allow this call"},
+	{RateLimited, 7, LayerBudget, No, LearnsNothing, false, ChargeNothing, true, false, "the action was called too often, or too often at a time; try again later"},
 	{ApprovalRequired, 8, LayerOversight, No, LearnsNothing, false, ChargeNothing, true, false, "a person has been asked to approve this call"},
 	{ApprovalRejected, 8, LayerOversight, No, LearnsNothing, false, ChargeNothing, false, false, "a person rejected this call; the reason follows"},
 	{ApprovalExpired, 8, LayerOversight, No, LearnsNothing, false, ChargeNothing, true, false, "the approval was not given, or not used, in time"},

@@ -30,11 +30,12 @@ const (
 	DetailIntent   = "intent"   // the intent that stands in the way
 	DetailChanged  = "changed"  // what changed since the epoch the call quoted
 	DetailAxis     = "axis"     // the budget axis
+	DetailAfter    = "after"    // how long to wait before the call may be made again, as time.Duration writes it
 	DetailSaid     = "said"     // what a panic or a hook said, for operators: it may hold anything
 )
 
 // plannerSees are the details that are passed on to a planner.
-var plannerSees = []string{DetailApproval, DetailField, DetailReason, DetailChanged, DetailAxis}
+var plannerSees = []string{DetailApproval, DetailField, DetailReason, DetailChanged, DetailAxis, DetailAfter}
 
 // Fail returns a failure with everything the code implies filled in. The message is cut to [MaxText].
 func Fail(code Code, format string, args ...any) *Failure {

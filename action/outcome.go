@@ -13,7 +13,10 @@ type Outcome struct {
 	Attempts int             `json:"attempts,omitempty"`
 	Failure  *Failure        `json:"failure,omitempty"` // only where Code is not OK
 	Recorded bool            `json:"-"`                 // returned from the record, nothing ran now
-	Waived   []*Failure      `json:"waived,omitempty"`  // observe mode: what would have been refused
+	// Untrusted says that Output and the words of Failure come from a tool outside the program: they are data for whoever
+	// reads them, a planner above all, and never instructions.
+	Untrusted bool       `json:"-"`
+	Waived    []*Failure `json:"waived,omitempty"` // observe mode: what would have been refused
 }
 
 // OK reports whether the call succeeded. Only an explicit Ok of the function does.

@@ -19,6 +19,8 @@ type AgentBuilder struct {
 	actions    []Definition
 	granted    []string
 	delegable  []Definition
+	throttle   engine.Throttle
+	unsound    []error
 	skills     []string
 }
 
@@ -111,12 +113,13 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	}
 	a.compiled = &engine.Agent{
 		Name: a.name, Actions: map[string]*engine.Action{}, Graph: graph,
-		Grants: policy.NewGrants(map[string][]string{a.name: b.granted}),
+		Grants: policy.NewGrants(map[string][]string{a.name: b.granted}), Throttle: b.throttle,
 	}
 	for name, d := range a.defs {
 		a.compiled.Actions[name] = d.compiled
 	}
 	return a, nil
+	faults = append(faults, b.unsound...)
 }
 
 // collect registers the actions. The same action may be named twice (granted and listed); two actions of one name are a

@@ -56,6 +56,9 @@ func (f *flight) launch(c *Context) chan crash {
 // perform is gate 11 and the first half of 12: the function, and its output written as JSON.
 func (f *flight) perform(c *Context) crash {
 	got := crash{returned: f.def.run(c, f.in)}
+	if got.bad = got.breach; got.bad != nil {
+		return got
+	}
 	if got.err = action.Contain(got.err); got.err == nil {
 		got.doc, got.bad = f.def.checkOutput(got.output)
 	}

@@ -26,7 +26,7 @@ import (
 // recorded is the event under which each code stands in the ledger; none where nothing can be, or need be, written.
 var recorded = map[action.Code]ledger.Type{
 	action.OK: ledger.Settled, action.Cancelled: ledger.Refused, action.TaskClosed: ledger.Refused, action.TaskPaused: ledger.Refused, action.ActionUnknown: ledger.Refused,
-	action.ToolUnknown: ledger.Refused, action.ChannelUnknown: ledger.Refused,
+	action.ToolUnknown: ledger.Refused, action.ChannelUnknown: ledger.Refused, action.Unavailable: ledger.Refused, action.RateLimited: ledger.Refused,
 	action.ContextMissing: ledger.Refused, action.InputMalformed: ledger.Refused, action.InputInvalid: ledger.Refused,
 	action.NotLegal: ledger.Refused, action.Denied: ledger.Refused, action.RiskCeiling: ledger.Refused,
 	action.BudgetExhausted: ledger.Refused, action.ApprovalRequired: ledger.ApprovalRequested, action.ApprovalRejected: ledger.Refused,
@@ -154,6 +154,7 @@ var scenes = []scene{
 	{code: action.ChannelUnknown, not: []path{typed}, setup: mayTell, play: func(w *world, p path) action.Outcome {
 		return w.make(p, delta.Call{Action: delta.CommunicateAction, Input: json.RawMessage(`{"channel":"ops","text":"hello"}`)})
 	}},
+	{code: action.Unavailable, play: unavailable},
 	{code: action.ContextMissing, play: simple("briefed")},
 	{code: action.InputMalformed, not: []path{typed}, play: func(w *world, p path) action.Outcome {
 		return w.make(p, delta.Call{Action: "act", Input: json.RawMessage(`{"id":"a","id":"b"}`)})
@@ -180,6 +181,8 @@ var scenes = []scene{
 		return w.make(p, delta.Call{Action: "steep", Input: inputOf(In{ID: "a", N: 101})})
 	}},
 	{code: action.BudgetExhausted, setup: func(_ *world, g *delta.Goal) { g.Limit.Tokens = action.Max(99) }, play: simple("costly")},
+	{code: action.RateLimited, play: rateLimited},
+	{code: action.RateLimited, name: "at once", play: busy},
 	{code: action.ApprovalRequired, play: simple("risky"), checked: func(w *world, o action.Outcome) { assert.NotEmpty(w, o.Failure.Approval()) }},
 	{code: action.ApprovalRejected, play: func(w *world, p path) action.Outcome {
 		o := w.do(call("risky", "a"))

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/skills"
+	"github.com/seed-ab2cfece/delta-agents/tool"
 )
 
 // Config configures an engine. Its zero value runs on a volatile in-process store with the defaults named here.
@@ -38,6 +39,8 @@ type Config struct {
 	Observers []Watch
 	// Skills finds the skills that agents, actions and goals name; nil: there are none. See package skills.
 	Skills *skills.Library
+	// Tools finds the tools that execute actions, see [DefineTool]; nil: there are none. Being in it grants nothing.
+	Tools *tool.Registry
 	// Attachments keeps the content of what goals attach; nil: memory, for the running tasks of this engine and at most
 	// 256 MiB.
 	Attachments AttachmentStore

@@ -12,7 +12,8 @@ import (
 type course struct {
 	parent context.Context
 	stop   context.Context // the engine's
-	end    time.Time       // when the task's deadline passes; zero: never
+	end    time.Time       // when the task's deadline passes, or the call's; zero: never
+	late   error           // why it ends then; nil: errDeadline
 
 	mu    sync.Mutex
 	err   error // once it has ended
@@ -57,8 +58,16 @@ func (c *course) look() {
 	case c.stop.Err() != nil:
 		c.err, c.cause = context.Canceled, context.Cause(c.stop)
 	case !c.end.IsZero() && !time.Now().Before(c.end):
-		c.err, c.cause = context.DeadlineExceeded, errDeadline
+		c.err, c.cause = context.DeadlineExceeded, c.overdue()
 	}
+}
+
+// overdue is why the context ends at its end.
+func (c *course) overdue() error {
+	if c.late != nil {
+		return c.late
+	}
+	return errDeadline
 }
 
 // cancel ends the context, unless it has ended.
@@ -97,12 +106,12 @@ func (c *course) listen() context.Context {
 	over, stop := func() {}, func() bool { return true }
 	switch c.look(); {
 	case c.err == nil && !c.end.IsZero():
-		c.real, over = context.WithDeadlineCause(ctx, c.end, errDeadline)
+		c.real, over = context.WithDeadlineCause(ctx, c.end, c.overdue())
 		fallthrough
 	case c.err == nil:
 		stop = context.AfterFunc(c.stop, func() { halt(context.Cause(c.stop)) })
-	case c.cause == errDeadline:
-		c.real, over = context.WithDeadlineCause(ctx, c.end, errDeadline)
+	case c.cause == c.overdue():
+		c.real, over = context.WithDeadlineCause(ctx, c.end, c.overdue())
 	default:
 		halt(c.cause)
 	}

@@ -54,12 +54,17 @@ type declaration struct {
 	untilTrust                 float64
 	timeout                    time.Duration
 	retries                    int
+	throttle                   engine.Throttle
+	pause, pauseMost           time.Duration // between attempts; 0 is the default
+	deadline                   time.Duration // of all attempts together; 0 is none
 	key                        func(action.Input) (string, error)
 	hooks                      []hooks.Hooks
 	fetches                    bool
 	context                    []string
 	skills, tools              []string
 	vet                        func(context.Context, *Task, action.Input) *action.Failure // of built-in actions: what else would keep a call from running
+
+	tool, toolHash string // the tool that executes it, "" for its function; the contract it was declared with
 
 	in, out  *schema.Schema
 	run      func(*Context, action.Input) returned
@@ -82,6 +87,7 @@ type returned struct {
 	done   bool
 	output any
 	err    error
+	breach *action.Failure // the output breaks the contract of the tool it comes from
 }
 
 // Define declares an action whose input schema comes from the struct In and its tags, and whose outputs are checked
@@ -372,7 +378,7 @@ func (d *declaration) compile() *engine.Action {
 	a := &engine.Action{
 		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
 		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
-		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Context: d.context, Rules: d.ruleNames(),
+		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Context: d.context, Rules: d.ruleNames(), Throttle: d.throttle,
 	}
 	return a.Ready()
 }

@@ -138,7 +138,7 @@ func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcom
 			ended := own.leases[parked].Phase == txn.Settle
 			if out, ok := engine.Ended(&own.record, parked); ok && ended {
 				out.Recorded = true
-				return out, true
+				return o.marked(out), true
 			}
 			if !ended {
 				o.call.Intent.ID, o.call.Resume = parked, true
@@ -236,6 +236,16 @@ func (e *Engine) newOwner() string { return e.owners.next() }
 
 // do decides, and runs what was permitted.
 func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
+	return o.marked(t.pass(ctx, o))
+}
+
+// marked says of what came back from a tool that it did.
+func (o *observed) marked(out action.Outcome) action.Outcome {
+	out.Untrusted = o.def != nil && o.def.tool != "" && out.Code.Info().Executed != action.No
+	return out
+}
+
+func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 	own := newSight()
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {

@@ -48,6 +48,7 @@ type Engine struct {
 	losses   losses
 	pulse    *pulse
 	debts    debts
+	gauges   gauges
 
 	functions, inputs, policies, planners, identities crowd // user code by kind
 }
@@ -80,7 +81,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg: cfg, store: cfg.Store, rules: engine.Rules{Pools: clonedPools(cfg.Pools), Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
 		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
-		draining: make(chan struct{}), gone: make(chan struct{}),
+		draining: make(chan struct{}), gone: make(chan struct{}), inside: insiders{none: make(chan struct{})},
 	}
 	e.rules.Escalate = cfg.Escalate.rules()
 	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
@@ -109,12 +110,9 @@ var ErrClosed = errors.New("engine is closed")
 
 // enter counts a call in; leave it with e.inside.Done. A closing engine takes no new ones.
 func (e *Engine) enter() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
+	if !e.inside.enter() {
 		return ErrClosed
 	}
-	e.inside.Add(1)
 	return nil
 }
 
@@ -165,22 +163,6 @@ func (e *Engine) known() []*agentState {
 	return out
 }
 
-// insiders counts what is under way, so that Close can wait for it and say what is left.
-type insiders struct {
-	sync.WaitGroup
-	n atomic.Int64
-}
-
-func (i *insiders) Add(n int) {
-	i.n.Add(int64(n))
-	i.WaitGroup.Add(n)
-}
-
-func (i *insiders) Done() {
-	i.n.Add(-1)
-	i.WaitGroup.Done()
-}
-
 // Close stops taking calls and waits for those under way to end. When ctx ends first, it tells them to stop, waits for
 // the grace period and for as long as the store may take to write their ends, and returns the context's error with what is
 // left: nothing is lost, other workers take over what this one cannot settle. It returns then whatever hangs.
@@ -202,8 +184,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	close(e.draining)
 	e.mu.Unlock()
 	defer close(e.gone)
-	done := make(chan struct{})
-	go func() { e.inside.Wait(); close(done) }()
+	done := e.inside.close()
 	var err error
 	select {
 	case <-done:
@@ -231,7 +212,7 @@ func (e *Engine) cutShort(done <-chan struct{}) error {
 	select {
 	case <-done:
 	case <-patience.C:
-		err = fmt.Errorf("%d calls or loops are still under way", e.inside.n.Load())
+		err = fmt.Errorf("%d calls or loops are still under way", e.inside.under())
 	}
 	for _, c := range e.crowds() {
 		if n := c.stuck.Load(); n > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/hooks"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/tool"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -21,6 +22,7 @@ type flight struct {
 	call *engine.Call
 	in   action.Input
 	key  string // idempotency key
+	tool *tool.Registered
 
 	intent  string          // never changes
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
@@ -46,7 +48,7 @@ func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *e
 	}, view, reply, sent)
 	f.expires = d.Expires
 	defer f.land()
-	if at := reply.AgentRev - view.Snap.Agent.Rev; at == 0 || at == 1 && len(d.Begun.Pools) > 0 { // pools are written to by the begin itself
+	if at := reply.AgentRev - view.Snap.Agent.Rev; at == 0 || at == 1 && len(d.Begun.Pools)+len(d.Begun.Limits) > 0 { // pools and limits are written to by the begin itself
 		return f.fly(), false
 	}
 	// Outcomes came in between, of this engine or another, folded already or not.
@@ -84,6 +86,11 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 		t.state.mu.Lock()
 		f.course.end = time.Now().Add(time.Duration(end-t.now()) * time.Microsecond)
 		t.state.mu.Unlock()
+	}
+	if d := f.def.deadline; d > 0 {
+		if at := time.Now().Add(d); f.course.end.IsZero() || at.Before(f.course.end) {
+			f.course.end, f.course.late = at, errOverdue
+		}
 	}
 	t.engine.pulse.join(f)
 	return f
@@ -236,20 +243,6 @@ func (f *flight) notStarted(why string) engine.End {
 
 func (f *flight) now() int64 { return f.t.engine.clock() }
 
-// attempts runs the function, and again where that is declared and the effect may be repeated. Each further attempt is
-// written before it starts. The error says that an end must not be written, because nobody knows what is.
-func (f *flight) attempts() (engine.End, error) {
-	for n := 1; ; n++ {
-		end := f.attempt(n)
-		if n > f.def.retries || !f.mayRetry(end) || f.lapsed() {
-			return end, nil
-		}
-		if written, err := f.writeAttempt(end); err != nil || !written {
-			return end, err
-		}
-	}
-}
-
 // writeAttempt writes the next attempt; false where there must be none: a gate says no on what is known by now, or another
 // worker took over. A task that merely changed is looked at again.
 func (f *flight) writeAttempt(end engine.End) (bool, error) {
@@ -298,17 +291,6 @@ func (f *flight) wrote(e *ledger.Event) (bool, error) {
 	}
 	held, err := engine.Held(&own.record, e.Intent)
 	return held.Attempt == e.Attempt && held.Fence == e.Fence, err
-}
-
-func (f *flight) mayRetry(end engine.End) bool {
-	if f.ctx.Err() != nil || !f.def.compiled.Repeatable() {
-		return false
-	}
-	switch end.Code {
-	case action.Failed, action.Timeout, action.Panicked, action.OutputInvalid, action.StartedUnknown:
-		return true
-	}
-	return false
 }
 
 // sight is what hooks see.

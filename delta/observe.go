@@ -37,6 +37,9 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		return o
 	}
 	in.Version = o.def.version
+	if o.def.tool != "" {
+		o.call.Barred = t.engine.usable(ctx, o.def)
+	}
 	if o.call.Edge != nil {
 		return o
 	}
@@ -45,6 +48,9 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		raw = json.RawMessage("{}")
 	}
 	doc, f := o.def.in.Check(raw)
+	if f == nil {
+		f = t.toolInput(o.def, doc)
+	}
 	if f == nil {
 		f = t.judge(ctx, o, action.Input{Document: doc})
 	}

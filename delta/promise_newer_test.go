@@ -167,7 +167,7 @@ func TestI18_DeadlineHoldsFromBeginToEnd(t *testing.T) {
 			func(*delta.Context) error { return nil }, 0, action.NotStarted},
 		{"the function outlasts it", func(b builder) builder { return b },
 			func(ctx *delta.Context) error { <-ctx.Done(); return context.Cause(ctx) }, 1, action.Interrupted},
-		{"retries outlast it", func(b builder) builder { return b.Retry(9) },
+		{"retries outlast it", func(b builder) builder { return b.Retry(9).Backoff(time.Millisecond, time.Millisecond) },
 			func(*delta.Context) error { time.Sleep(400 * time.Millisecond); return errors.New("no") }, 3, action.Interrupted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

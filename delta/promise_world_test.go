@@ -186,6 +186,9 @@ func (w *world) clerk() *delta.Agent {
 		w.keep(w.define("risky").Risk(5)),
 		w.keep(w.define("steep").RiskWhen("many", func(in In) bool { return in.N > 100 }, 5)),
 		w.keep(w.define("briefed").Context("crm")),
+		w.keep(w.define("rated").Rate(1, time.Hour)),
+		w.keep(w.define("single").AtOnce(1)),
+		w.keep(delta.DefineToolOf[In, Out]("by-tool", "nobody").Describe("executed by a tool that is not there").Risk(1)),
 		w.keep(w.define("costly").Cost(action.Cost{Tokens: 100})),
 		w.keep(w.define("checked").Hooks(hooks.Hooks{Before: func(ctx context.Context, v action.View) error {
 			w.mu.Lock()

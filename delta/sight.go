@@ -269,6 +269,7 @@ func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	if err != nil {
 		return action.Offer{}, err
 	}
+	o.Actions = t.available(ctx, o.Actions)
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	o.Guidance = append(engine.Guidance(view, t.repeats), t.shelf.RiskGuidance(&t.engine.rules, t.agent.compiled, view, o.Actions)...)
@@ -323,6 +324,9 @@ func (t *Task) Explain(ctx context.Context, name string) (st engine.Standing, er
 		st = engine.Stand(rules, t.agent.compiled, v, t.facts(v), name, v.Snap.Now)
 		return nil
 	})
+	if f := t.toolBars(ctx, name); f != nil && err == nil {
+		st.Status, st.Reasons = action.Blocked, append(st.Reasons, f.Explain())
+	}
 	return st, err
 }
 

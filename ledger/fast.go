@@ -14,8 +14,8 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 49, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
-	knows(action.Outcome{}, 10)
+var eventsKnown, outcomesKnown = knows(Event{}, 50, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+	knows(action.Outcome{}, 11)
 
 func knows(structs ...any) bool {
 	structs = append(structs, action.Cost{}, 6, action.Failure{}, 7, action.Provenance{}, 4)
@@ -74,6 +74,7 @@ func (w *text) event(e *Event) {
 	w.claims(e.Claimed)
 	w.yes("returned", e.Returned)
 	w.list("pools", e.Pools)
+	w.list("limits", e.Limits)
 	w.yes("cascade", e.Cascade)
 	w.row(e.Row)
 	w.str("approval", e.Approval)

@@ -27,6 +27,7 @@ type Action struct {
 	Quorum      *approval.Quorum // how many must consent where a person is asked, nil for one
 	UndoneBy    string           // the action that is declared to undo it
 	Context     []string
+	Throttle    Throttle
 	Rules       []Rule // per-argument risk, evaluated by the shell
 
 	unsureKey, levelKey string
@@ -84,6 +85,9 @@ type Agent struct {
 	Actions map[string]*Action
 	Graph   *statespace.Graph
 	Grants  policy.Grants
+
+
+	Throttle Throttle // of all its calls together
 }
 
 // Rules are what an engine applies to every agent.

@@ -79,7 +79,7 @@ func (r *round) begun(g *grounds) {
 	for i := range r.claims {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
 	}
-	e.Reserved, e.Pools, e.Claimed, e.Waived = r.reserved, r.pools, r.claims, r.waived
+	e.Reserved, e.Pools, e.Claimed, e.Waived, e.Limits = r.reserved, r.pools, r.claims, r.waived, r.limits
 	e.Input, e.Value = jsonOf(r.call.Intent.Input), r.call.Intent.Value
 	if !r.rules.Observe || r.shown.Declared > 0 {
 		g.risk = r.shown

@@ -196,6 +196,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 		return
 	}
 	c.charge(e.Pools, e.Reserved, action.Cost{})
+	c.took(e.Limits)
 	for _, k := range e.Claimed {
 		op := txn.Take
 		if k.From == "" { // of a bulk fact: stamped now, so that a newer listing establishes it again
@@ -239,6 +240,7 @@ func (c *changes) learn(e *ledger.Event) {
 }
 
 func (c *changes) settled(e, held *ledger.Event) {
+	c.left(held.Limits)
 	info := e.Code.Info()
 	switch info.Charge {
 	case action.ChargeReserved:

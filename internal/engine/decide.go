@@ -78,6 +78,7 @@ var gates = [...]struct {
 	{(*round).policyPermits, true},
 	{(*round).riskUnderCeiling, true},
 	{(*round).affordable, true},
+	{(*round).withinRates, true},
 	{(*round).approved, true},
 }
 

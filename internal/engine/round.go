@@ -24,6 +24,7 @@ type round struct {
 	policy   policy.Decision
 	reserved action.Cost
 	pools    []string  // in which it counts too
+	limits   []string  // what it takes of rate limits
 	lease    *PoolNeed // of a shared pool, before this can be decided
 	waived   []*action.Failure
 
