@@ -110,7 +110,7 @@ func (e *Engine) ask(ctx context.Context, id string) (*Task, *engine.View, strin
 		digest, ok = engine.RequestDigest(&reply.Fresh.Record, id)
 	}
 	if !ok {
-		return nil, nil, "", fmt.Errorf("approval %s: there is no such request", id)
+		return nil, nil, "", fmt.Errorf("approval %s: %w", id, ErrNoRequest)
 	}
 	v, err := t.peek(ctx)
 	return t, v, digest, err

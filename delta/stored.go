@@ -60,8 +60,12 @@ func (e *Engine) Adopt(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// ErrNoAgent is returned where the store holds nothing of an agent.
-var ErrNoAgent = errors.New("no such agent in the store")
+// What the store may not have.
+var (
+	ErrNoAgent   = errors.New("no such agent in the store")
+	ErrNoRequest = errors.New("there is no such request")
+	ErrNoIntent  = engine.ErrNoIntent // also once the store has let it go
+)
 
 func (e *Engine) adoptStored(ctx context.Context, name string) error {
 	if err := action.CheckName(name); err != nil {

@@ -4,10 +4,13 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/redistest"
 )
 
 func TestMain(m *testing.M) {
@@ -20,14 +23,24 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var server *redistest.Server
+	if _, err := exec.LookPath("redis-server"); err == nil || os.Getenv("CI") != "" {
+		server = redistest.Start(t)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
+		Condition: func(cond string) (bool, error) {
+			return cond == "redis" && server != nil, nil
+		},
 		Setup: func(e *testscript.Env) error {
+			if server != nil {
+				storeEnv(e, server)
+			}
 			e.Setenv("EXAMPLES", examples)
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector otherwise holds every process for a second
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits, "fill": fill},
 	})
 }
 

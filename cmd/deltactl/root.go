@@ -8,6 +8,10 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/delta"
 )
 
 // Exit codes.
@@ -15,11 +19,19 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+
+	exitNotFound    = 3
+	exitRefused     = 4
+	exitUnreachable = 5
+	exitWarning     = 6
+	exitSevere      = 7
 )
 
-const rootHelp = `deltactl replays recorded tool calls through the engine that governs agents,
+const rootHelp = `deltactl looks into governed agents and operates on their tasks, in the store that
+their engines share; it replays recorded tool calls through the same engine,
 explains what a set of actions lets an agent do, and measures how right the
-estimated risk is. It needs no account, no key and no server.
+estimated risk is. It needs no account and no key; replay, explain and bench need
+no store either.
 
 Every listing is a table on a terminal, tab-separated columns with a header in
 a pipe, and JSON with --json. Progress and errors go to standard error.
@@ -27,7 +39,11 @@ a pipe, and JSON with --json. Progress and errors go to standard error.
 Exit codes:
   0  done
   1  failed: a file cannot be read, a row or a declaration is wrong
-  2  usage: an unknown command or flag, a missing argument, a value out of range`
+  2  usage: an unknown command or flag, a missing argument, a value out of range
+  3  there is no such agent, task, approval or intent
+  4  refused by a rule: you may not decide this, it has ended, it was decided before
+  5  the store cannot be reached, or refuses to let you in
+  6  doctor: a warning; 7 doctor: something is wrong`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -40,7 +56,8 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newReplay(), newExplain(), newBench(), newVersion())
+	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(),
+		newReplay(), newExplain(), newBench(), newVersion())
 	return root
 }
 
@@ -64,7 +81,48 @@ func execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", c.CommandPath())
 		return exitUsage
 	}
+	return exitCode(err)
+}
+
+// coded is an error with an exit code of its own.
+type coded struct {
+	code int
+	error
+}
+
+func (e coded) Unwrap() error { return e.error }
+
+// exitCode tells what kind of failure an error is.
+func exitCode(err error) int {
+	var c coded
+	var f *action.Failure
+	switch {
+	case errors.As(err, &c):
+		return c.code
+	case errors.Is(err, delta.ErrNoAgent), errors.Is(err, delta.ErrNoTask), errors.Is(err, delta.ErrNoRequest), errors.Is(err, delta.ErrNoIntent):
+		return exitNotFound
+	case errors.As(err, &f) && f.Code == action.StoreUnavailable:
+		return exitUnreachable
+	case errors.As(err, &f), ruledOut(err):
+		return exitRefused
+	}
 	return exitFailed
+}
+
+// ruledOut reports whether a rule of deciding stands behind an error.
+func ruledOut(err error) bool {
+	var moved *approval.TransitionError
+	if errors.As(err, &moved) {
+		return true
+	}
+	for _, rule := range []error{
+		delta.ErrNotShown, approval.ErrAnonymous, approval.ErrUnclear, approval.ErrSelf, approval.ErrNotApprover, approval.ErrVoted, approval.ErrNoVote,
+	} {
+		if errors.Is(err, rule) {
+			return true
+		}
+	}
+	return false
 }
 
 // printJSON writes a value as one indented document.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -324,11 +325,14 @@ func ReadRequest(agent, task, id string) *txn.Txn {
 	return t
 }
 
+// ErrNoIntent says that nothing is recorded of an intent.
+var ErrNoIntent = errors.New("it is not recorded")
+
 // Held returns the event under which an intent began or was parked, from the cells that ReadIntent brought.
 func Held(record *txn.Space, intent string) (ledger.Event, error) {
 	c, ok := record.Cells[cellIntent+intent]
 	if !ok {
-		return ledger.Event{}, fmt.Errorf("intent %s is not recorded", intent)
+		return ledger.Event{}, fmt.Errorf("intent %s: %w", intent, ErrNoIntent)
 	}
 	return ledger.Decode(c.Val)
 }

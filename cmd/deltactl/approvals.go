@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/internal/table"
+)
+
+const approvalsHelp = `Approvals lists the calls that wait for a person, those that were asked for first
+first; of each agent as many as are shown at a time.
+
+Columns:
+  risk     effective risk, which no consent covers beyond
+  cost     forecast
+  expires  when the request lapses, which is neither consent nor rejection
+
+JSON: {"approvals": [{"id", "task", "agent", "action", "version", "state", "risk",
+"cost", "requester", "asked", "expires", "why", "arguments": [{"path", "value"}],
+"unshown", "consents", "needed"}], "next"}. Secrets are hidden; unshown counts
+arguments that are left out.`
+
+type approvalRow struct {
+	ID        string           `json:"id"`
+	Task      string           `json:"task"`
+	Agent     string           `json:"agent"`
+	Action    string           `json:"action"`
+	Version   string           `json:"version"`
+	State     string           `json:"state"`
+	Risk      float64          `json:"risk"`
+	Cost      string           `json:"cost"`
+	Requester string           `json:"requester,omitempty"`
+	Asked     time.Time        `json:"asked"`
+	Expires   *time.Time       `json:"expires,omitempty"`
+	Why       []string         `json:"why,omitempty"`
+	Arguments []approval.Field `json:"arguments,omitempty"`
+	Unshown   int              `json:"unshown"`
+	Consents  int              `json:"consents"`
+	Needed    int              `json:"needed"`
+}
+
+func newApprovalRow(a delta.Approval) approvalRow {
+	r := approvalRow{
+		ID: a.ID, Task: a.Task, Agent: a.Agent, Action: a.Action, Version: a.Version, State: string(a.State), Risk: a.Risk.Effective,
+		Cost: a.Forecast.String(), Requester: a.Requester, Asked: time.UnixMicro(a.Asked).UTC(), Why: a.Why,
+		Arguments: a.Arguments, Unshown: a.Unshown, Consents: len(a.Votes), Needed: a.Quorum.Need(),
+	}
+	if a.Expires > 0 {
+		at := time.UnixMicro(a.Expires).UTC()
+		r.Expires = &at
+	}
+	return r
+}
+
+func newApprovals() *cobra.Command {
+	c := &cobra.Command{
+		Use: "approvals", Short: "List, show and decide what waits for a person", Args: cobra.NoArgs,
+		Long: `Approvals lists and decides calls that wait for a person. You are who the operating
+system says you are; you must be one of the task's approvers, and never whoever
+requested it.` + storeHelp,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	type decide func(context.Context, *delta.Engine, string, delta.Identity, string) error
+	c.AddCommand(newApprovalsList(), newApprovalsShow(),
+		newDecision("approve", "Consent to exactly the call that is shown, once, until it expires", "approved",
+			decide(func(ctx context.Context, e *delta.Engine, id string, me delta.Identity, why string) error {
+				return e.Approve(ctx, id, me, why)
+			})),
+		newDecision("reject", "Refuse a call; the reason reaches the planner, and it is not asked again", "rejected",
+			decide(func(ctx context.Context, e *delta.Engine, id string, me delta.Identity, why string) error {
+				return e.Reject(ctx, id, me, why)
+			})),
+		newDecision("revoke", "Take back an approval that was not used yet", "revoked",
+			decide(func(ctx context.Context, e *delta.Engine, id string, me delta.Identity, why string) error {
+				return e.Revoke(ctx, id, me, why)
+			})))
+	return c
+}
+
+func newApprovalsList() *cobra.Command {
+	var f storeFlags
+	var rows rowFlags
+	c := &cobra.Command{
+		Use: "list [AGENT]", Short: "List what waits for a person", Long: approvalsHelp + storeHelp, Args: cobra.MaximumNArgs(1),
+		Example: "  deltactl approvals list --store redis://localhost:6379 --sort risk",
+		PreRunE: func(*cobra.Command, []string) error { return rows.check() },
+		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
+			return printApprovals(c, d, &f, &rows, strings.Join(args, ""))
+		}),
+	}
+	f.add(c)
+	rows.add(c, "asked", "risk", "expires")
+	return c
+}
+
+func printApprovals(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, agent string) error {
+	if err := d.adopt(c.Context(), agent); err != nil {
+		return err
+	}
+	all, err := d.engine.Approvals(c.Context(), delta.MaxTasks)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b delta.Approval) int {
+		switch rows.sort {
+		case "risk":
+			return cmp.Compare(b.Risk.Effective, a.Risk.Effective)
+		case "expires":
+			return cmp.Compare(a.Expires, b.Expires)
+		}
+		return 0
+	})
+	from := 0
+	if rows.after != "" {
+		from = 1 + slices.IndexFunc(all, func(a delta.Approval) bool { return a.ID == rows.after })
+	}
+	all = all[from:]
+	out := struct {
+		Approvals []approvalRow `json:"approvals"`
+		Next      string        `json:"next"`
+	}{Approvals: []approvalRow{}}
+	for _, a := range all[:min(rows.limit, len(all))] {
+		out.Approvals = append(out.Approvals, newApprovalRow(a))
+	}
+	if len(all) > rows.limit {
+		out.Next = out.Approvals[rows.limit-1].ID
+	}
+	if f.json {
+		return printJSON(c.OutOrStdout(), out)
+	}
+	t := table.New(c.OutOrStdout(), "approval", "action", "risk", "cost", "requester", "expires")
+	for _, r := range out.Approvals {
+		expires := any(nil)
+		if r.Expires != nil {
+			expires = r.Expires.Format(time.RFC3339)
+		}
+		t.Row(r.ID, r.Action, r.Risk, r.Cost, orNil(r.Requester), expires)
+	}
+	more(c, out.Next)
+	return t.Flush()
+}
+
+// request reads a request by its id, "agent~task~request".
+func (d *desk) request(ctx context.Context, id string) (delta.Approval, error) {
+	agent, _, _ := strings.Cut(id, "~")
+	if strings.Count(id, "~") != 2 {
+		return delta.Approval{}, usageError{fmt.Errorf("approval %q: want agent~task~request, as the list prints it", id)}
+	}
+	if err := d.adopt(ctx, agent); err != nil {
+		return delta.Approval{}, err
+	}
+	return d.engine.Approval(ctx, id)
+}
+
+func newApprovalsShow() *cobra.Command {
+	var f storeFlags
+	c := &cobra.Command{
+		Use: "show APPROVAL", Short: "Show all that is to be known before deciding", Args: cobra.ExactArgs(1),
+		Long: `Show prints what is asked, why, what is at risk and how it differs from what was
+approved last. Nothing in it is invisible or can change how the rest looks; secrets
+are hidden. JSON is one element of the list.` + storeHelp,
+		Example: "  deltactl approvals show desk~t1~01JA",
+		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
+			a, err := d.request(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if f.json {
+				return printJSON(c.OutOrStdout(), newApprovalRow(a))
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s\nstate     %s\n", strings.TrimRight(a.Explain(), "\n"), a.State)
+			return err
+		}),
+	}
+	f.add(c)
+	return c
+}
+
+func newDecision(verb, short, done string, decide func(context.Context, *delta.Engine, string, delta.Identity, string) error) *cobra.Command {
+	var f storeFlags
+	var reason string
+	c := &cobra.Command{
+		Use: verb + " APPROVAL", Short: short, Args: cobra.ExactArgs(1),
+		Long:    short + "." + storeHelp,
+		Example: "  deltactl approvals " + verb + " --reason 'the customer called' desk~t1~01JA",
+		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
+			if _, err := d.request(c.Context(), args[0]); err != nil {
+				return err
+			}
+			me, err := d.me(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := decide(c.Context(), d.engine, args[0], me, reason); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s\t%s\t%s\n", done, args[0], me)
+			return nil
+		}),
+	}
+	reasonFlag(c, &reason)
+	f.add(c)
+	return c
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
+)
+
+const storeHelp = `
+
+The store is --store URL or DELTA_STORE: redis://host:6379/0, rediss://…,
+unix:///path?db=0, redis+cluster://h1,h2, redis+sentinel://h1,h2/name/0. Its
+password is best given in DELTA_STORE_PASSWORD, or in a file that --password-file
+or DELTA_STORE_PASSWORD_FILE names; it is never printed.`
+
+// storeFlags say which store a command looks into.
+type storeFlags struct {
+	c            redisstore.Config
+	passwordFile string
+	json         bool
+}
+
+func (f *storeFlags) add(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.c.URL, "store", "", "URL of the store (DELTA_STORE)")
+	fl.StringVar(&f.c.Prefix, "prefix", "", `prefix of its keys (DELTA_PREFIX, "delta")`)
+	fl.StringVar(&f.c.User, "user", "", "user of the store (DELTA_STORE_USER)")
+	fl.StringVar(&f.passwordFile, "password-file", "", "file with the password (DELTA_STORE_PASSWORD_FILE)")
+	fl.StringVar(&f.c.CAFile, "ca-file", "", "PEM file of who signs the server's certificate")
+	fl.StringVar(&f.c.CertFile, "cert-file", "", "PEM file of the client's certificate")
+	fl.StringVar(&f.c.KeyFile, "key-file", "", "PEM file of the client's key")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
+}
+
+// config fills in what the environment says.
+func (f *storeFlags) config() (redisstore.Config, error) {
+	c := f.c
+	for _, v := range []struct {
+		field *string
+		name  string
+	}{{&c.URL, "DELTA_STORE"}, {&c.Prefix, "DELTA_PREFIX"}, {&c.User, "DELTA_STORE_USER"}, {&f.passwordFile, "DELTA_STORE_PASSWORD_FILE"}} {
+		if *v.field == "" {
+			*v.field = os.Getenv(v.name)
+		}
+	}
+	if c.URL == "" {
+		return c, usageError{errors.New("which store? give --store URL, or set DELTA_STORE")}
+	}
+	c.Password = os.Getenv("DELTA_STORE_PASSWORD")
+	if f.passwordFile != "" {
+		text, err := os.ReadFile(f.passwordFile)
+		if err != nil {
+			return c, fmt.Errorf("password: %w", err)
+		}
+		c.Password = strings.TrimRight(string(text), "\r\n")
+	}
+	return c, nil
+}
+
+func (f *storeFlags) openStore(ctx context.Context) (*redisstore.Store, error) {
+	c, err := f.config()
+	if err != nil {
+		return nil, err
+	}
+	s, err := redisstore.Open(ctx, c)
+	if err != nil {
+		return nil, coded{exitUnreachable, fmt.Errorf("open the store: %w", err)}
+	}
+	return s, nil
+}
+
+// desk is an engine without any functions on a store, for whoever operates it.
+type desk struct {
+	store  *redisstore.Store
+	engine *delta.Engine
+}
+
+func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) {
+	s, err := f.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := delta.New(delta.Config{
+		Store: s, Authenticator: delta.AuthenticatorFunc(osUser),
+		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return &desk{s, e}, nil
+}
+
+// patience is how long closing may take.
+const patience = 5 * time.Second
+
+func (d *desk) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return errors.Join(d.engine.Close(ctx), d.store.Close())
+}
+
+// osUser vouches for whoever runs the program.
+func osUser(context.Context, any) (string, error) {
+	u, err := user.Current()
+	if err != nil {
+		return "", fmt.Errorf("the operating system does not say who you are: %w", err)
+	}
+	return u.Username, nil
+}
+
+func (d *desk) me(ctx context.Context) (delta.Identity, error) {
+	return d.engine.Authenticate(ctx, nil)
+}
+
+// pageOf is how many agents are read from the index at a time.
+const pageOf = 500
+
+// agents calls f for the agents of the store by name, after the given one, until it says that it has enough.
+func (d *desk) agents(ctx context.Context, after string, f func(name string) (more bool, err error)) error {
+	for {
+		names, err := d.engine.Agents(ctx, after, pageOf)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := d.engine.Adopt(ctx, name); errors.Is(err, delta.ErrNoAgent) {
+				continue // listed, and nothing of it is left
+			} else if err != nil {
+				return err
+			}
+			if more, err := f(name); err != nil || !more {
+				return err
+			}
+			after = name
+		}
+		if len(names) < pageOf {
+			return nil
+		}
+	}
+}
+
+// adopt makes one agent known, or all.
+func (d *desk) adopt(ctx context.Context, name string) error {
+	if name != "" {
+		return d.engine.Adopt(ctx, name)
+	}
+	return d.agents(ctx, "", func(string) (bool, error) { return true, nil })
+}
+
+// task opens a task by "agent~task".
+func (d *desk) task(ctx context.Context, id string) (*delta.Task, error) {
+	agent, _, ok := strings.Cut(id, "~")
+	if !ok {
+		return nil, usageError{fmt.Errorf("task %q: want agent~task", id)}
+	}
+	if err := d.engine.Adopt(ctx, agent); err != nil {
+		return nil, err
+	}
+	return d.engine.Open(ctx, id)
+}
+
+// onDesk makes a command of what is done with a store.
+func onDesk(f *storeFlags, do func(c *cobra.Command, d *desk, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		d, err := f.open(c.Context(), c.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(c, d, args), d.close(c.Context()))
+	}
+}
+
+// rowFlags bound what a listing prints.
+type rowFlags struct {
+	limit int
+	after string
+	sort  string
+	by    []string // what it can be sorted by; the first is the order in which the store has it
+}
+
+const defaultLimit = 50
+
+func (f *rowFlags) add(c *cobra.Command, by ...string) {
+	f.by = by
+	c.Flags().IntVar(&f.limit, "limit", defaultLimit, "rows to print at most")
+	c.Flags().StringVar(&f.after, "after", "", "go on behind what the last page ended with")
+	if len(by) > 1 {
+		c.Flags().StringVar(&f.sort, "sort", by[0], "sort by "+strings.Join(by, ", ")+"; any but "+by[0]+" reads all there is")
+	}
+}
+
+func (f *rowFlags) check() error {
+	if f.limit < 1 || f.limit > delta.MaxTasks {
+		return usageError{fmt.Errorf("--limit is %d, want 1 to %d", f.limit, delta.MaxTasks)}
+	}
+	if f.sort == "" || f.sort == f.by[0] {
+		return nil
+	}
+	for _, by := range f.by {
+		if f.sort == by && f.after != "" {
+			return usageError{fmt.Errorf("--after goes with the order of --sort %s alone", f.by[0])}
+		} else if f.sort == by {
+			return nil
+		}
+	}
+	return usageError{fmt.Errorf("--sort %s: want one of %s", f.sort, strings.Join(f.by, ", "))}
+}
+
+// natural reports whether rows are wanted as the store has them.
+func (f *rowFlags) natural() bool { return f.sort == "" || f.sort == f.by[0] }
+
+// more tells, where only a person sees it, how to go on.
+func more(c *cobra.Command, next string) {
+	if next != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "There are more: --after %s\n", next)
+	}
+}
