@@ -1,18 +1,26 @@
 package delta
 
 import (
+	"hash/maphash"
 	"sync"
 	"time"
 )
 
-// pulse starts the heartbeat of calls that outlive a third of their lease: one timer for all of an engine's.
+// pulse starts the heartbeat of calls that outlive a third of their lease. Agents have lanes, so that they do not wait for
+// each other; a lane has one timer for all of its calls.
 type pulse struct {
+	seed  maphash.Seed
+	lanes [laneCount]pulseLane
+}
+
+type pulseLane struct {
 	every time.Duration
 
 	mu          sync.Mutex
 	first, last *flight // in the order in which their first beat is due
 	timer       *time.Timer
 	armed       bool
+	_           [64]byte // two lanes do not share a cache line
 }
 
 // beats is a flight's place among those whose heart does not beat yet, and its heart once it does.
@@ -25,14 +33,33 @@ type beats struct {
 }
 
 func newPulse(every time.Duration) *pulse {
-	p := &pulse{every: every}
-	p.timer = time.AfterFunc(time.Hour, p.fire)
-	p.timer.Stop()
+	p := &pulse{seed: maphash.MakeSeed()}
+	for i := range p.lanes {
+		l := &p.lanes[i]
+		l.every, l.timer = every, time.AfterFunc(time.Hour, l.fire)
+		l.timer.Stop()
+	}
 	return p
 }
 
+func (p *pulse) lane(f *flight) *pulseLane {
+	return &p.lanes[maphash.String(p.seed, f.t.agent.name)%laneCount]
+}
+
 // join has the flight's heart beat from a third of its lease on.
-func (p *pulse) join(f *flight) {
+func (p *pulse) join(f *flight) { p.lane(f).join(f) }
+
+// leave ends the flight's heartbeat, and returns when it has.
+func (p *pulse) leave(f *flight) { p.lane(f).leave(f) }
+
+// close stops the timers; no flight is left.
+func (p *pulse) close() {
+	for i := range p.lanes {
+		p.lanes[i].timer.Stop()
+	}
+}
+
+func (p *pulseLane) join(f *flight) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f.due, f.waits = time.Now().Add(p.every), true
@@ -49,7 +76,7 @@ func (p *pulse) join(f *flight) {
 }
 
 // fire starts what is due.
-func (p *pulse) fire() {
+func (p *pulseLane) fire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -65,8 +92,7 @@ func (p *pulse) fire() {
 	}
 }
 
-// leave ends the flight's heartbeat, and returns when it has.
-func (p *pulse) leave(f *flight) {
+func (p *pulseLane) leave(f *flight) {
 	p.mu.Lock()
 	if f.waits {
 		p.unlink(f)
@@ -79,7 +105,7 @@ func (p *pulse) leave(f *flight) {
 	}
 }
 
-func (p *pulse) unlink(f *flight) {
+func (p *pulseLane) unlink(f *flight) {
 	if f.prev != nil {
 		f.prev.next = f.next
 	} else {
@@ -92,6 +118,3 @@ func (p *pulse) unlink(f *flight) {
 	}
 	f.next, f.prev, f.waits = nil, nil, false
 }
-
-// close stops the timer; no flight is left.
-func (p *pulse) close() { p.timer.Stop() }
