@@ -70,11 +70,17 @@ func (w *text) real(name string, f float64) {
 func (w *text) float(name string, f float64) {
 	w.name(name)
 	abs := math.Abs(f)
-	if abs > math.MaxFloat64 || abs != abs || abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		w.odd = true // an exponent, or an error
-		return
+	switch {
+	case abs > math.MaxFloat64 || abs != abs:
+		w.odd = true // an error
+	case abs != 0 && (abs < 1e-6 || abs >= 1e21):
+		w.b = strconv.AppendFloat(w.b, f, 'e', -1, 64)
+		if n := len(w.b); w.b[n-2] == '0' && w.b[n-3] == '-' { // e-07 is written e-7
+			w.b = append(w.b[:n-2], w.b[n-1])
+		}
+	default:
+		w.b = strconv.AppendFloat(w.b, f, 'f', -1, 64)
 	}
-	w.b = strconv.AppendFloat(w.b, f, 'f', -1, 64)
 }
 
 const hexDigits = "0123456789abcdef"
