@@ -58,6 +58,10 @@ bench: ## benchmarks with allocations (make bench BENCHTIME=5s), then the figure
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./bench ./bench/risk/...
 	go run ./bench/figures
 
+.PHONY: bench-redis
+bench-redis: ## the figures of the store on Redis beside the raw server and their bars (needs redis-server)
+	go run ./bench/redis
+
 .PHONY: cover
 cover: ## coverage per function, and bin/cover.html
 	@mkdir -p bin

@@ -62,6 +62,7 @@ type agentState struct {
 	pending []txn.Pending
 	gap     bool
 	folded  *engine.Folded // what this engine folded last
+	folding chan struct{}  // held by who folds
 	cold    txn.Space      // of records that nobody keeps, used again
 	now     int64          // store time, µs, as of
 	at      time.Time      // this worker time
@@ -147,7 +148,7 @@ func (e *Engine) state(a *Agent) *agentState {
 	defer e.mu.Unlock()
 	s := e.agents[a.name]
 	if s == nil || s.agent != a {
-		s = &agentState{agent: a, space: txn.NewSpace(), gap: true}
+		s = &agentState{agent: a, folding: make(chan struct{}, 1), space: txn.NewSpace(), gap: true}
 		e.agents[a.name] = s
 	}
 	return s

@@ -343,7 +343,7 @@ func (f *flight) settle(end engine.End) action.Outcome {
 			return f.unwritten(end, err)
 		case reply.OK:
 			f.t.advance(x, reply, nil)
-			f.t.engine.keeper.agent(f.t.agent.name, end.Code != action.OK || 2*len(reply.Pending) > tailKept)
+			f.t.engine.keeper.agent(f.t.agent.name, end.Code != action.OK || 4*len(reply.Pending) > 3*tailKept)
 			out := f.written(x)
 			f.end, f.charged = end, out.Cost
 			f.t.noteLoop(f.call, out.Code)

@@ -3,7 +3,6 @@ package delta
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +74,14 @@ const (
 	linger    = 10 * time.Millisecond
 )
 
+// quiet is longer where the store costs trips: what it does for housekeeping it does not do for calls.
+func (k *keeper) quiet() time.Duration {
+	if k.e.instant != nil {
+		return quiet
+	}
+	return linger
+}
+
 // agent notes that an agent has outcomes to fold; now, where decisions would have to fold them each for itself.
 func (k *keeper) agent(name string, now bool) {
 	k.in.agent(name)
@@ -112,7 +119,7 @@ func (k *keeper) soon(now bool) {
 
 func (k *keeper) arm() {
 	k.armed, k.seen = true, k.in.noted.Load()
-	k.timer.Reset(quiet)
+	k.timer.Reset(k.quiet())
 }
 
 // now has the goroutine look at what is noted, unless more is about to come.
@@ -204,7 +211,7 @@ func (k *keeper) work() {
 			}
 		}
 		for a := range agents {
-			k.report(k.fold(a), "fold beliefs", book{a, ""})
+			k.report(k.fold(a, 0), "fold beliefs", book{a, ""})
 		}
 		for b, t := range books {
 			if err := k.seal(b, t); err != nil && !hopeless[b] {
@@ -253,56 +260,6 @@ func (k *keeper) report(err error, what string, b book) {
 	if err != nil {
 		k.e.cfg.Log.Warn("housekeeping failed; it is tried again with the next call", "what", what, "agent", b.agent, "task", b.task, "error", err)
 	}
-}
-
-// fold moves an agent's pending outcomes into its beliefs, by compare-and-set.
-func (k *keeper) fold(name string) error {
-	k.e.mu.Lock()
-	s := k.e.agents[name]
-	k.e.mu.Unlock()
-	if s == nil {
-		return fmt.Errorf("agent %q is not registered", name)
-	}
-	if s.agent.card != nil {
-		return nil // those who hold it fold: its estimator may be tuned otherwise than this engine's
-	}
-	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
-	defer cancel()
-	for range rounds {
-		snap, err := k.e.store.Load(ctx, name, "", nil)
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		last := s.folded
-		s.mu.Unlock()
-		x, now, err := engine.FoldOn(last, &k.e.rules, s.agent.compiled, snap, k.e.clock())
-		if err != nil || x == nil {
-			return err
-		}
-		reply, err := k.e.apply(ctx, x)
-		if err != nil {
-			return err
-		}
-		if reply.OK {
-			s.mu.Lock()
-			s.folded = now
-			s.mu.Unlock()
-			s.advance(x, reply)
-			return nil
-		}
-	}
-	return errors.New("another worker folds at the same time")
-}
-
-// advance moves what the engine knows of an agent on by a transaction outside any task.
-func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := &txn.Snapshot{State: txn.NewState(), Now: a.now, Pending: a.pending, Gap: a.gap}
-	s.Agent = a.space
-	s.Advance(x, r)
-	a.space, a.pending, a.gap = s.Agent, s.Pending, s.Gap
 }
 
 // seal links the records of a book that are not linked yet; those of the tail need not be read.

@@ -114,7 +114,7 @@ func (t *Task) catchUp(ctx context.Context) error {
 	if n <= tailKept {
 		return nil
 	}
-	if err := t.engine.keeper.fold(t.agent.name); err != nil {
+	if err := t.engine.keeper.fold(t.agent.name, tailKept); err != nil {
 		t.engine.cfg.Log.Warn("beliefs not folded; the decision folds them for itself", "agent", t.agent.name, "pending", n, "error", err)
 	}
 	return t.refresh(ctx, false)

@@ -50,7 +50,7 @@ var figures = []struct {
 	{"governed call, one client", oneClient},
 	{"64 at once", atOnce},
 	{"server time", serverTime},
-	{"memory", bytes},
+	{"memory", footprint},
 }
 
 func main() {

@@ -1,0 +1,87 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// fold moves an agent's pending outcomes into its beliefs, by compare-and-set, unless no more than so many are pending. One
+// fold of an agent at a time is enough: who waited for another's finds nothing left to do.
+func (k *keeper) fold(name string, unless int) error {
+	k.e.mu.Lock()
+	s := k.e.agents[name]
+	k.e.mu.Unlock()
+	if s == nil {
+		return fmt.Errorf("agent %q is not registered", name)
+	}
+	if s.agent.card != nil {
+		return nil // those who hold it fold: its estimator may be tuned otherwise than this engine's
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
+	defer cancel()
+	select {
+	case s.folding <- struct{}{}:
+		defer func() { <-s.folding }()
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a fold under way: %w", context.Cause(ctx))
+	}
+	for try := range rounds {
+		snap := s.known()
+		if try > 0 || snap == nil {
+			var err error
+			if snap, err = k.e.store.Load(ctx, name, "", nil); err != nil {
+				return err
+			}
+		}
+		if len(snap.Pending) <= unless {
+			return nil
+		}
+		if done, err := k.foldOn(ctx, s, snap); done || err != nil {
+			return err
+		}
+	}
+	return errors.New("another worker folds at the same time")
+}
+
+func (k *keeper) foldOn(ctx context.Context, s *agentState, snap *txn.Snapshot) (done bool, err error) {
+	s.mu.Lock()
+	last := s.folded
+	s.mu.Unlock()
+	x, now, err := engine.FoldOn(last, &k.e.rules, s.agent.compiled, snap, k.e.clock())
+	if err != nil || x == nil {
+		return true, err
+	}
+	reply, err := k.e.apply(ctx, x)
+	if err != nil || !reply.OK {
+		return false, err
+	}
+	s.mu.Lock()
+	s.folded = now
+	s.mu.Unlock()
+	s.advance(x, reply)
+	return true, nil
+}
+
+// known is what the engine knows of an agent without asking the store; nil where that may lag.
+func (a *agentState) known() *txn.Snapshot {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gap {
+		return nil
+	}
+	return &txn.Snapshot{State: txn.State{Agent: a.space}.Clone(), Now: a.now, Pending: a.pending}
+}
+
+// advance moves what the engine knows of an agent on by a transaction outside any task.
+func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := &txn.Snapshot{State: txn.NewState(), Now: a.now, Pending: a.pending, Gap: a.gap}
+	s.Agent = a.space
+	s.Advance(x, r)
+	a.space, a.pending, a.gap = s.Agent, s.Pending, s.Gap
+}
