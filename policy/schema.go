@@ -79,7 +79,7 @@ func cedarSchema(actions map[string]ActionType) (text string, shapes map[string]
 			b.WriteString("]")
 		}
 		fmt.Fprintf(&b, " appliesTo { principal: [Agent], resource: [Tool, Source], context: { input: %s, risk: Risk, trust: decimal,"+
-			" effect: String, version?: String, left: Left, provenance: Provenance, tenant?: String, now?: datetime } };\n", input)
+			" effect: String, version?: String, left: Left, provenance: Provenance, tenant?: String, now: datetime } };\n", input)
 	}
 	return b.String(), shapes, nil
 }

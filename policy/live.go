@@ -1,0 +1,37 @@
+package policy
+
+import (
+	"errors"
+	"sync"
+)
+
+// Changing is a policy whose rules are replaced while it is in use. Each of its own decisions is of one set of rules.
+type Changing interface {
+	Policy
+	// Current returns the rules as they are, for whoever asks several times and wants one set to answer; not nil.
+	Current() Policy
+}
+
+// Pinned returns a policy that answers by one set of rules: of a [Changing] policy those that are current when it is first
+// asked, else p itself.
+func Pinned(p Policy) Policy {
+	if c, ok := p.(Changing); ok {
+		return &pinned{of: c}
+	}
+	return p
+}
+
+type pinned struct {
+	of   Changing
+	once sync.Once
+	now  Policy
+}
+
+// Decide asks the rules that were current the first time.
+func (p *pinned) Decide(r Request) (Decision, error) {
+	p.once.Do(func() { p.now = p.of.Current() })
+	if p.now == nil { // or Current panicked
+		return Decision{}, errors.New("the policy has no current rules")
+	}
+	return p.now.Decide(r)
+}
