@@ -1,0 +1,222 @@
+package delta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Pruning says which tasks of an agent to drop.
+type Pruning struct {
+	Agent  string
+	Before time.Time // by the store's clock: tasks that ended earlier
+	By     Identity
+	Reason string
+	// Export is given each ledger, verified and sealed to its end, before anything of it is dropped; an error keeps it. It
+	// may be given one again where a run before this one did not come to its end. Nil: the checkpoint alone is kept.
+	Export func(ctx context.Context, task Pruned, records []txn.Stored) error
+}
+
+// Pruned is a task whose ledger was dropped: what the checkpoint in its agent's own ledger says of it.
+type Pruned struct {
+	ID      string // full id
+	Records int64
+	Head    string // link of the last record
+	Ended   time.Time
+}
+
+// PruneReport is what a run of Prune did.
+type PruneReport struct {
+	Pruned []Pruned
+	// Kept are tasks that are old enough and stay: the store still keeps their state, which it does for a while after their
+	// end, and as long as one of their calls runs or is of unknown outcome.
+	Kept []string
+	// Resumed are tasks that a run before this one had begun to drop.
+	Resumed []string
+}
+
+// Prune drops the ledgers of tasks that ended before a time. Each is verified and sealed to its end, exported where that is
+// asked for, and leaves a checkpoint in its agent's own ledger, task_pruned, before anything is dropped; a run that is
+// interrupted is simply repeated. A ledger that is not what was written stays, and is part of the error, which does not
+// keep the others from being dropped. The agent's own ledger stays. An id that was pruned is free again.
+func (e *Engine) Prune(ctx context.Context, p Pruning) (PruneReport, error) {
+	var out PruneReport
+	if err := errors.Join(alive(ctx), e.mine(p.By)); err != nil {
+		return out, fmt.Errorf("prune: %w", err)
+	}
+	if err := e.enter(); err != nil {
+		return out, err
+	}
+	defer e.inside.Done()
+	e.mu.Lock()
+	s := e.agents[p.Agent]
+	e.mu.Unlock()
+	store, can := e.raw().(memory.Forgetter)
+	switch {
+	case s == nil:
+		return out, fmt.Errorf("prune: agent %q is not registered with this engine", p.Agent)
+	case !can:
+		return out, errors.New("prune: this store keeps its ledgers")
+	case p.Before.IsZero():
+		return out, errors.New("prune: before when? its zero value would be no bound")
+	}
+	x := &pruner{Pruning: p, e: e, s: s, store: store, out: &out}
+	err := x.run(ctx)
+	if err != nil {
+		err = fmt.Errorf("prune %s: %w", p.Agent, err)
+	}
+	return out, err
+}
+
+type pruner struct {
+	Pruning
+	e     *Engine
+	s     *agentState
+	store memory.Forgetter
+	out   *PruneReport
+	stale map[string][]queued // what other queues still hold of tasks that ended, by task
+}
+
+// queued is a member of a queue.
+type queued struct{ queue, member string }
+
+func (p *pruner) run(ctx context.Context) error {
+	if err := p.gather(ctx); err != nil {
+		return err
+	}
+	begun, err := p.all(ctx, engine.QueuePruned, time.Time{})
+	if err != nil {
+		return err
+	}
+	for _, q := range begun {
+		if err := p.drop(ctx, q.Member); err != nil {
+			return err
+		}
+		p.out.Resumed = append(p.out.Resumed, p.id(q.Member))
+	}
+	ended, err := p.all(ctx, engine.QueueEnded, p.Before)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, q := range ended {
+		if err := p.one(ctx, q); err != nil {
+			faults = append(faults, err)
+		}
+		if ctx.Err() != nil || len(faults) > recordPage {
+			break
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (p *pruner) id(task string) string { return p.Agent + idSeparator + task }
+
+// all reads a queue; with a time, what is due before it.
+func (p *pruner) all(ctx context.Context, queue string, before time.Time) (out []txn.Queued, err error) {
+	for after := (txn.Queued{}); ; {
+		page, err := p.e.store.Queued(ctx, p.Agent, queue, after, false, recordPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range page {
+			if !before.IsZero() && q.Due >= before.UnixMicro() {
+				return out, nil
+			}
+			out = append(out, q)
+		}
+		if len(page) < recordPage {
+			return out, nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
+// gather finds what queues hold of tasks apart from their own names: requests that nobody decided, calls that never ran.
+func (p *pruner) gather(ctx context.Context) error {
+	p.stale = map[string][]queued{}
+	for _, queue := range []string{engine.QueueAsks, engine.QueueDesk, engine.QueueGlass, engine.QueueReady} {
+		members, err := p.all(ctx, queue, time.Time{})
+		if err != nil {
+			return err
+		}
+		for _, q := range members {
+			task, _, parked := strings.Cut(q.Member, "\n")
+			if parts := strings.Split(q.Member, idSeparator); !parked && len(parts) > 1 {
+				task = parts[1]
+			}
+			p.stale[task] = append(p.stale[task], queued{queue, q.Member})
+		}
+	}
+	return nil
+}
+
+// one drops a task, where the store has let its state go.
+func (p *pruner) one(ctx context.Context, q txn.Queued) error {
+	t := &Task{engine: p.e, agent: p.s.agent, state: p.s, local: q.Member, space: txn.NewSpace()}
+	v, err := t.peek(ctx)
+	if err != nil {
+		return err
+	}
+	if v.Exists() {
+		p.out.Kept = append(p.out.Kept, p.id(q.Member))
+		return nil
+	}
+	if err := p.e.keeper.seal(book{p.Agent, q.Member}, nil); err != nil {
+		return fmt.Errorf("seal %s: %w", t, err)
+	}
+	records, report, err := p.e.records(ctx, p.Agent, q.Member)
+	if err == nil && report.Unsealed > 0 {
+		err = fmt.Errorf("%d records at its end are not sealed", report.Unsealed)
+	}
+	if err != nil {
+		return fmt.Errorf("ledger of %s stays: %w", t, err)
+	}
+	done := Pruned{t.ID(), int64(len(records)), report.Head, time.UnixMicro(q.Due).UTC()}
+	if p.Export != nil {
+		if err := p.Export(ctx, done, slices.Clone(records)); err != nil {
+			return fmt.Errorf("export %s: %w", t, err)
+		}
+	}
+	who := p.e.whoIs(p.By, p.Reason)
+	if _, err := p.e.apply(ctx, engine.Prune(p.Agent, q.Member, report.Head, done.Records, who)); err != nil {
+		return failedStore(err)
+	}
+	if err := p.drop(ctx, q.Member); err != nil {
+		return err
+	}
+	p.out.Pruned = append(p.out.Pruned, done)
+	return nil
+}
+
+// drop does what is left once the checkpoint is written.
+func (p *pruner) drop(ctx context.Context, task string) error {
+	ctx, cancel := context.WithTimeout(ctx, p.e.cfg.StoreTimeout)
+	defer cancel()
+	if err := p.store.Forget(ctx, p.Agent, task); err != nil {
+		return err
+	}
+	p.e.keeper.unmark(book{p.Agent, task})
+	x := engine.Pruned(p.Agent, task)
+	for _, q := range p.stale[task] {
+		x.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: q.queue, Val: q.member})
+	}
+	if _, err := p.e.apply(ctx, x); err != nil {
+		return failedStore(err)
+	}
+	return nil
+}
+
+// unmark forgets how far a book is sealed that is no more.
+func (k *keeper) unmark(b book) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.sealed, b)
+}
