@@ -37,7 +37,7 @@ var modules = map[string][]string{
 	"github.com/landlock-lsm/go-landlock":                      {"sandbox"},
 	"github.com/spf13/cobra":                                   {"cmd"},
 	"github.com/spf13/pflag":                                   {"cmd"},
-	"go.yaml.in/yaml/v3":                                       {"skills", "cmd", "examples"},
+	"go.yaml.in/yaml/v3":                                       {"skills", "policyfile", "cmd", "examples"},
 	"go.yaml.in/yaml/v4":                                       {"cmd", "examples"},
 	"golang.org/x/term":                                        {"internal/table", "cmd", "examples"},
 	"github.com/rivo/uniseg":                                   {"internal/table"},
