@@ -17,7 +17,18 @@ const MaxQuorum = 16
 type Quorum struct {
 	N  int      `json:"n"`            // distinct consents, 1 to MaxQuorum
 	Of []string `json:"of,omitempty"` // names, or roles as "role:NAME"; empty: every approver of the task
+	// Including says which people must be among those who consent: of each, so many.
+	Including []Demand `json:"including,omitempty"`
 }
+
+// Demand is that some of those who consent are on a list.
+type Demand struct {
+	N  int      `json:"n"`
+	Of []string `json:"of"` // names, or roles as "role:NAME"
+}
+
+// Several reports whether a single consent of whoever may decide need not be enough.
+func (q *Quorum) Several() bool { return q != nil && (q.Need() > 1 || len(q.Including) > 0) }
 
 // Need returns the number of consents.
 func (q *Quorum) Need() int {
@@ -32,7 +43,8 @@ func (q *Quorum) Equal(o *Quorum) bool {
 	if q == nil || o == nil {
 		return q == o
 	}
-	return q.N == o.N && slices.Equal(q.Of, o.Of)
+	return q.N == o.N && slices.Equal(q.Of, o.Of) &&
+		slices.EqualFunc(q.Including, o.Including, func(a, b Demand) bool { return a.N == b.N && slices.Equal(a.Of, b.Of) })
 }
 
 // String says what is asked for: "2 of role:finance, ana".
@@ -40,10 +52,14 @@ func (q *Quorum) String() string {
 	if q == nil {
 		return "one approver"
 	}
-	if len(q.Of) == 0 {
-		return fmt.Sprintf("%d approvers", q.Need())
+	s := fmt.Sprintf("%d approvers", q.Need())
+	if len(q.Of) > 0 {
+		s = fmt.Sprintf("%d of %s", q.Need(), strings.Join(q.Of, ", "))
 	}
-	return fmt.Sprintf("%d of %s", q.Need(), strings.Join(q.Of, ", "))
+	for _, d := range q.Including {
+		s += fmt.Sprintf(", %d of them of %s", d.N, strings.Join(d.Of, ", "))
+	}
+	return s
 }
 
 // Check reports a quorum that nobody should declare.
@@ -59,6 +75,17 @@ func (q *Quorum) Check() error {
 	}
 	if n, open := Could(nil, q.Of); len(q.Of) > 0 && !open && n < q.N {
 		return fmt.Errorf("quorum is %d of %d people: nobody could ever reach it", q.N, n)
+	}
+	for _, d := range q.Including {
+		if d.N < 1 || d.N > q.N || len(d.Of) == 0 {
+			return fmt.Errorf("quorum of %d includes %d of %q: want 1 to %d of somebody", q.N, d.N, d.Of, q.N)
+		}
+		if err := CheckList("quorum", d.Of); err != nil {
+			return err
+		}
+		if n, open := Could(nil, d.Of); !open && n < d.N {
+			return fmt.Errorf("quorum includes %d of %d people: nobody could ever reach it", d.N, n)
+		}
 	}
 	return nil
 }
@@ -191,8 +218,24 @@ func (v Votes) Withdraw(identity string) (Votes, error) {
 	return v, nil
 }
 
-// Reached reports whether the votes are enough.
-func (v Votes) Reached(q *Quorum) bool { return len(v.Yes) >= q.Need() }
+// Reached reports whether the votes are enough: as many as are asked for, and those among them who must be. Roles count as
+// they were vouched for with the vote.
+func (v Votes) Reached(q *Quorum) bool {
+	if len(v.Yes) < q.Need() {
+		return false
+	}
+	return q == nil || !slices.ContainsFunc(q.Including, func(d Demand) bool { return v.of(d.Of) < d.N })
+}
+
+// of counts the consents of people on a list.
+func (v Votes) of(list []string) (n int) {
+	for _, y := range v.Yes {
+		if (Person{y.Identity, y.Roles}).On(list) {
+			n++
+		}
+	}
+	return n
+}
 
 // Encode returns v as JSON.
 func (v Votes) Encode() (string, error) { return encode("votes", v) }

@@ -144,6 +144,26 @@ func TestI06_Quorum(t *testing.T) {
 	assert.Equal(t, action.ApprovalRequired, w.do("pay", `{"to":"bo","cents":5}`).Code, "used once")
 }
 
+// TestI06_QuorumIncluding: two of the approvers, one of them of a role; more may consent until that one has.
+func TestI06_QuorumIncluding(t *testing.T) {
+	var ran atomic.Int64
+	admin := delta.Define("grant-admin", func(*delta.Context, Transfer) mo.Result[Out] {
+		ran.Add(1)
+		return mo.Ok(Out{"granted"})
+	}).Describe("Make somebody an administrator").Risk(5).Quorum(2).Including(1, "role:security").MustBuild()
+	w := newTreasury(t, func(_ *delta.Config, g *delta.Goal) { g.Approvers = []string{"ana", "ben", "sue"} }, admin)
+	id := w.asks("grant-admin", `{"to":"bo","cents":5}`)
+	require.NoError(t, w.approve(id, "ana"))
+	require.NoError(t, w.approve(id, "ben"))
+	assert.Equal(t, action.ApprovalRequired, w.do("grant-admin", `{"to":"bo","cents":5}`).Code, "two, but nobody of security")
+	a, err := w.engine.Approval(t.Context(), id)
+	require.NoError(t, err)
+	assert.Contains(t, a.Explain(), "needed: 2 approvers, 1 of them of role:security")
+	require.NoError(t, w.approve(id, "sue:security"))
+	assert.True(t, w.do("grant-admin", `{"to":"bo","cents":5}`).OK())
+	assert.EqualValues(t, 1, ran.Load())
+}
+
 // TestI06_QuorumAtOnce: many people and many proposals at a time; it runs once for each quorum that was reached.
 func TestI06_QuorumAtOnce(t *testing.T) {
 	w := newTreasury(t, nil)
@@ -213,6 +233,10 @@ func TestQuorum_OutOfReach(t *testing.T) {
 		delta.Define("x", func(*delta.Context, Transfer) mo.Result[Out] { return mo.Ok(Out{}) }).Describe("x").Quorum(0),
 		delta.Define("x", func(*delta.Context, Transfer) mo.Result[Out] { return mo.Ok(Out{}) }).Describe("x").Quorum(2, "ana"),
 		delta.Define("x", func(*delta.Context, Transfer) mo.Result[Out] { return mo.Ok(Out{}) }).Describe("x").UndoneBy("y"),
+		delta.Define("x", func(*delta.Context, Transfer) mo.Result[Out] { return mo.Ok(Out{}) }).Describe("x").Quorum(2).Quorum(1, "role:security"),
+		delta.Define("x", func(*delta.Context, Transfer) mo.Result[Out] { return mo.Ok(Out{}) }).Describe("x").Including(1, "role:security"),
+		delta.Define("x", func(*delta.Context, Transfer) mo.Result[Out] { return mo.Ok(Out{}) }).Describe("x").Quorum(2).Including(3, "role:security"),
+		delta.Define("x", func(*delta.Context, Transfer) mo.Result[Out] { return mo.Ok(Out{}) }).Describe("x").Quorum(2).Including(1),
 	} {
 		_, err := b.Build()
 		assert.Error(t, err)

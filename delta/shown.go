@@ -99,7 +99,7 @@ func (a Approval) Explain() string {
 	}
 	p.line("cost", a.Forecast.String()+" (forecast)")
 	p.line("effect", a.explainEffect())
-	if a.Quorum.Need() > 1 {
+	if a.Quorum.Several() {
 		p.line("consents", a.explainVotes())
 	}
 	if a.Expires != 0 {

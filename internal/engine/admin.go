@@ -120,7 +120,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 	if err := errors.Join(approval.MayDecide(ask, v.Task.Approvers, who.person()), v.ofKin(who)); err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
-	if verb == approval.Approve && ask.Quorum.Need() > 1 {
+	if verb == approval.Approve && ask.Quorum.Several() {
 		return vote(v, ask, token, who)
 	}
 	q := ask

@@ -115,11 +115,23 @@ func Unreachable(s *TaskState, a *Action) string {
 	if a.Quorum == nil {
 		return ""
 	}
-	n, open := approval.Could(s.Approvers, a.Quorum.Of, s.Requester, s.Agent)
-	if open || n >= a.Quorum.Need() {
-		return ""
+	demands := append([]approval.Demand{{N: a.Quorum.Need(), Of: a.Quorum.Of}}, a.Quorum.Including...)
+	for _, d := range demands {
+		if n, open := approval.Could(s.Approvers, d.Of, s.Requester, s.Agent); !open && n < d.N {
+			return fmt.Sprintf("it needs %s, and of this task's approvers (%s) only %d could answer%s", a.Quorum, strings.Join(s.Approvers, ", "), n, selves(s))
+		}
 	}
-	return fmt.Sprintf("it needs %s, and of this task's approvers (%s) only %d could answer", a.Quorum, strings.Join(s.Approvers, ", "), n)
+	return ""
+}
+
+// selves says which of the approvers do not count, because nobody approves what is done for them or by them.
+func selves(s *TaskState) string {
+	for _, name := range s.Approvers {
+		if name != approval.Anybody && (action.SameIdentity(name, s.Requester) || action.SameIdentity(name, s.Agent)) {
+			return fmt.Sprintf(": %q is the requester, the agent, or reads like one of them", name)
+		}
+	}
+	return ""
 }
 
 // newRequest is what a person is shown of the call.
