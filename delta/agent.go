@@ -22,6 +22,7 @@ type AgentBuilder struct {
 	throttle   engine.Throttle
 	unsound    []error
 	skills     []string
+	autonomy   policy.Autonomy
 }
 
 // NewAgent declares an agent without any action.
@@ -47,6 +48,13 @@ func (b AgentBuilder) Grant(ds ...Definition) AgentBuilder {
 // Actions adds actions that may be offered to the agent but are permitted only by a policy. Deny is the default.
 func (b AgentBuilder) Actions(ds ...Definition) AgentBuilder {
 	b.actions = append(slices.Clip(b.actions), ds...)
+	return b
+}
+
+// Autonomy says how much the agent may do without a person, whatever it is granted; see [policy.Autonomy]. A policy and the
+// agents it works for may be stricter, and the strictest counts. Default [policy.Act].
+func (b AgentBuilder) Autonomy(level policy.Autonomy) AgentBuilder {
+	b.autonomy = level
 	return b
 }
 
@@ -101,6 +109,9 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	order, more := b.collect(a)
 	faults = append(faults, more...)
 	faults = append(faults, a.checkCurrency(order)...)
+	if !b.autonomy.Valid() {
+		faults = append(faults, fmt.Errorf("%s is no level of autonomy: want act, act-on-gated or propose-only", b.autonomy))
+	}
 	graph, err := statespace.Compile(nodes(a.defs, order), a.notHeld(order)...)
 	if err != nil {
 		faults = append(faults, err)
@@ -115,6 +126,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 		Name: a.name, Actions: map[string]*engine.Action{}, Graph: graph,
 		Grants: policy.NewGrants(map[string][]string{a.name: b.granted}), Throttle: b.throttle,
 	}
+	a.compiled.Autonomy = b.autonomy
 	for name, d := range a.defs {
 		a.compiled.Actions[name] = d.compiled
 	}

@@ -130,7 +130,7 @@ func childID(parent, name string) string {
 // passesOn says which actions of another agent this one lets it call: those it holds itself or may delegate, the very
 // same action and not another of its name.
 func (a *Agent) passesOn(other *Agent) engine.Bound {
-	b := engine.Bound{Agent: a.name}
+	b := engine.Bound{Agent: a.name, Autonomy: a.compiled.Autonomy}
 	for _, name := range other.Actions() {
 		d := other.defs[name]
 		granted, _ := a.compiled.Grants.Decide(policy.Request{Agent: a.name, Action: name})

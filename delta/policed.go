@@ -45,7 +45,7 @@ func (t *Task) judged(ctx context.Context, own *sight, f func(*engine.Rules, *en
 	limited, cancel := context.WithTimeoutCause(ctx, asideLimit, errTooLong)
 	defer cancel()
 	rules := e.rules
-	rules.Policy = policed{e.cfg.Policy, e, limited}
+	rules.Policy = policed{policy.Pinned(e.cfg.Policy), e, limited} // one set of rules for all that is asked here
 	if err := f(&rules, apart); err != nil {
 		return err
 	}

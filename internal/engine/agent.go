@@ -86,6 +86,8 @@ type Agent struct {
 	Graph   *statespace.Graph
 	Grants  policy.Grants
 
+	Autonomy policy.Autonomy // whatever it is granted
+
 
 	Throttle Throttle // of all its calls together
 }

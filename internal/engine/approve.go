@@ -123,7 +123,11 @@ func haveMark(digest, mark string) txn.Clause {
 
 // whyApproval says why a person must be asked; nothing means that nobody needs to be.
 func (r *round) whyApproval() []string {
-	return approvalReasons(r.rules, r.view, r.act, r.shown)
+	why := approvalReasons(r.rules, r.view, r.act, r.shown)
+	if r.policy.Ask != "" {
+		why = append(why, r.policy.Ask)
+	}
+	return why
 }
 
 func approvalReasons(rules *Rules, v *View, a *Action, shown ledger.RiskShown) (why []string) {

@@ -132,8 +132,18 @@ func (r *round) refused(f *action.Failure, ends bool) ledger.Event {
 	if r.shown.Declared > 0 {
 		e.Risk = riskShown(r.shown)
 	}
+	if f.Code == action.Denied && r.policy.Version != "" {
+		e.Policy = &ledger.PolicyShown{Version: r.policy.Version, Reason: r.policy.Reason}
+		if in := jsonOf(r.call.Intent.Input); len(in) <= deniedInput {
+			e.Risk, e.Input = riskShown(r.assess()), in
+		}
+	}
 	return e
 }
+
+// deniedInput is how large the input of a call may be, in bytes, that is recorded though the policy denied the call: other
+// rules are tried on what is recorded, and nobody fills the ledger with what does not run.
+const deniedInput = 4096
 
 // close writes the ends of earlier requests. A new request replaces their token in the same transaction.
 func (r *round) close(t *txn.Txn) {

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -58,6 +59,8 @@ type Bound struct {
 	Agent   string   `json:"agent"`
 	Granted []string `json:"granted,omitempty"`
 	Held    []string `json:"held,omitempty"`
+
+	Autonomy policy.Autonomy `json:"autonomy,omitempty"` // whoever works for it has no more
 }
 
 // ChildStatus is where a child is in its life, as its parent knows it.

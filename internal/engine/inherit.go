@@ -67,6 +67,10 @@ func (p *TaskState) fitPeople(s *TaskState) *action.Failure {
 		return beyond("its requester is %q, the parent's %q", s.Requester, p.Requester)
 	}
 	s.Requester = p.Requester
+	if s.Tenant != "" && s.Tenant != p.Tenant {
+		return beyond("its tenant is %q, the parent's %q", s.Tenant, p.Tenant)
+	}
+	s.Tenant = p.Tenant
 	if len(s.Approvers) == 0 {
 		s.Approvers = p.Approvers
 	}
@@ -140,10 +144,12 @@ func (r *round) allowed(q policy.Request, own policy.Decision) policy.Decision {
 			return own
 		}
 		b := &r.view.Task.Bounds[i]
-		if d := b.permits(r.rules, q); !d.Permit {
+		d := b.permits(r.rules, q)
+		if !d.Permit {
 			d.Permit, d.Reason, d.Version = false, "agent "+b.Agent+", for which it works: "+d.Reason, own.Version
 			return d
 		}
+		own.Ask = both(own.Ask, both(b.Autonomy.Asks(b.Agent, q.Effect), d.Ask))
 	}
 	return own
 }

@@ -138,8 +138,8 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 		}
 		st.Path, _ = agent.Graph.Path(name, set, now, nil)
 	}
-	if d := r.permits(true); !d.Permit {
-		st.Reasons = append(st.Reasons, "no permission: "+d.Reason)
+	if r.policy = r.permits(true); !r.policy.Permit {
+		st.Reasons = append(st.Reasons, "no permission: "+r.policy.Reason)
 	}
 	st.Risk = r.assess()
 	r.shown = st.Risk

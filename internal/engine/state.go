@@ -81,7 +81,8 @@ type TaskState struct {
 	Deadline  int64        `json:"deadline,omitempty"`
 	Approvers []string     `json:"approvers,omitempty"`
 	Requester string       `json:"requester,omitempty"`
-	AskTTL    int64        `json:"ask_ttl"` // µs an approval request waits
+	Tenant    string       `json:"tenant,omitempty"` // for whom it works, for policies
+	AskTTL    int64        `json:"ask_ttl"`          // µs an approval request waits
 	Context   []string     `json:"context,omitempty"`
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`
