@@ -2,7 +2,9 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -85,16 +87,21 @@ func (s *Store) Unlisted(ctx context.Context) ([]string, error) {
 	}
 	var mu sync.Mutex
 	var missing []string
+	seen := map[string]bool{}
 	err := s.masters(ctx, func(ctx context.Context, c *redis.Client) error {
-		scan := c.Scan(ctx, 0, globbed(s.prefix)+"{*}:agent", 1000).Iterator()
+		scan := c.Scan(ctx, 0, globbed(s.prefix)+"{*}:*", 1000).Iterator()
 		for scan.Next(ctx) {
-			name, ok := strings.CutSuffix(strings.TrimPrefix(scan.Val(), s.prefix+"{"), "}:agent")
-			if !ok {
+			name, _, _ := strings.Cut(strings.TrimPrefix(scan.Val(), s.prefix+"{"), "}:")
+			name = unescape(name)
+			mu.Lock()
+			known := seen[name]
+			seen[name] = true
+			mu.Unlock()
+			if known {
 				continue
 			}
-			name = unescape(name)
 			switch err := s.client.ZScore(ctx, s.agentsKey(), name).Err(); {
-			case err == redis.Nil:
+			case errors.Is(err, redis.Nil):
 				mu.Lock()
 				missing = append(missing, name)
 				mu.Unlock()
@@ -104,6 +111,7 @@ func (s *Store) Unlisted(ctx context.Context) ([]string, error) {
 		}
 		return scan.Err()
 	})
+	slices.Sort(missing)
 	return missing, s.done(ctx, "look for agents", err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
@@ -44,6 +45,9 @@ type Config struct {
 	// Keep is how long intents and tasks that ended are kept at least, see [memory.Store]. As long as a call is kept, its
 	// repeat gets its outcome again and does not run. Default 7 days; less than 0 keeps all.
 	Keep time.Duration
+	// Log is told once, when the store is opened, of servers that may lose state: those that evict, or that persist nothing.
+	// Nil: nobody is, and they are not looked at.
+	Log *slog.Logger
 	// Notes bounds what each agent remembers; nothing is dropped, more is an error. Default 10,000.
 	Notes int
 }
@@ -114,8 +118,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// New makes a store of a client that the caller configured and closes. Of the configuration, Prefix, WaitReplicas, WaitTime
-// and Notes count.
+// New makes a store of a client that the caller configured and closes. Of the configuration, Prefix, WaitReplicas, WaitTime,
+// Keep, Log and Notes count.
 func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -127,6 +131,9 @@ func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, e
 	}
 	if err := s.checkVersion(ctx); err != nil {
 		return nil, err
+	}
+	if c.Log != nil {
+		s.warn(ctx, c.Log)
 	}
 	return s, nil
 }
