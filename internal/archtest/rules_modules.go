@@ -29,8 +29,8 @@ var modules = map[string][]string{
 	"github.com/standard-webhooks/standard-webhooks/libraries": {"notify"},
 	"github.com/sony/gobreaker/v2":                             {"delta", "memory/redisstore"},
 	"github.com/modelcontextprotocol/go-sdk":                   {"mcp", "cmd", "examples", "bench"},
-	"go.opentelemetry.io/otel":                                 {"telemetry", "audit/otel", "cmd", "examples"}, // the API
-	"go.opentelemetry.io/otel/sdk":                             {"telemetry/prometheus", "cmd", "examples"},
+	"go.opentelemetry.io/otel":                                 {"telemetry", "audit/otlp", "cmd", "examples"}, // the API
+	"go.opentelemetry.io/otel/sdk":                             {"telemetry/prometheus", "audit/otlp", "cmd", "examples"},
 	"go.opentelemetry.io/otel/exporters":                       {"telemetry/prometheus", "cmd", "examples"},
 	"github.com/prometheus/client_golang":                      {"telemetry/prometheus", "cmd", "examples"},
 	"github.com/DeRuina/timberjack":                            {"audit/file"},
@@ -69,7 +69,7 @@ var inTests = map[string][]string{
 	"golang.org/x/tools":                     {"internal/lint"},
 	"github.com/google/go-cmp":               anywhere,
 	"github.com/redis/go-redis/v9":           {"memory", "conformance", "bench", "audit"},
-	"go.opentelemetry.io/otel/sdk":           {"telemetry", "audit/otel"},
+	"go.opentelemetry.io/otel/sdk":           {"telemetry", "audit/otlp"},
 	"modernc.org/sqlite":                     {"examples"},
 	"github.com/modelcontextprotocol/go-sdk": {"mcp", "cmd"},
 }
