@@ -7,6 +7,7 @@ import (
 	"os/user"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/samber/mo"
 
@@ -77,4 +78,25 @@ func storeEnv(e *testscript.Env, s *redistest.Server) {
 	name := strings.ReplaceAll(e.WorkDir[strings.LastIndexByte(e.WorkDir, '/')+1:], "script-", "")
 	e.Setenv("DELTA_STORE", s.URL())
 	e.Setenv("DELTA_PREFIX", name)
+}
+
+// unlist is "unlist AGENT": it takes an agent out of the list of all.
+func unlist(ts *testscript.TestScript, _ bool, args []string) {
+	c := redis.NewClient(addressOf(ts))
+	defer func() { ts.Check(c.Close()) }()
+	ts.Check(c.ZRem(context.Background(), ts.Getenv("DELTA_PREFIX")+":agents", args[0]).Err())
+}
+
+// expire is "expire AGENT TASK": it makes the store let a task's state go, as it does some time after its end.
+func expire(ts *testscript.TestScript, _ bool, args []string) {
+	c := redis.NewClient(addressOf(ts))
+	defer func() { ts.Check(c.Close()) }()
+	base := ts.Getenv("DELTA_PREFIX") + ":{" + args[0] + "}:"
+	ts.Check(c.Del(context.Background(), base+"task:"+args[1], base+"records:"+args[1]).Err())
+}
+
+func addressOf(ts *testscript.TestScript) *redis.Options {
+	o, err := redis.ParseURL(ts.Getenv("DELTA_STORE"))
+	ts.Check(err)
+	return o
 }

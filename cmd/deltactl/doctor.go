@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/table"
+	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
+)
+
+const doctorHelp = `Doctor looks at the servers of a store and at what is left undone in it, and says the
+way out of what it finds.
+
+Checks, of each server: reachable, clock (against this machine), version (7.0 or
+later), eviction (maxmemory-policy must be noeviction), persistence (appendonly,
+save), replicas (against --wait-replicas). Of the store: cluster, layout, index (every
+agent is listed), leases (calls whose worker is gone and that nobody took over for a
+minute), folding and sealing (outcomes and records that were left behind).
+
+--repair puts agents that are missing into the index. The others repair themselves as
+soon as a worker of the agent runs.
+
+Exit code 0: all is well; 6: a warning; 7: something will be lost, or does not work.
+
+JSON: {"findings": [{"check", "server", "severity", "found", "do"}]}; severity is ok,
+warning or severe.`
+
+func newDoctor() *cobra.Command {
+	var f storeFlags
+	var repair bool
+	var most int
+	c := &cobra.Command{
+		Use: "doctor", Short: "Find what is wrong with a store", Long: doctorHelp + storeHelp, Args: cobra.NoArgs,
+		Example: "  deltactl doctor --store redis://localhost:6379",
+		PreRunE: func(*cobra.Command, []string) error {
+			if most < 1 {
+				return usageError{fmt.Errorf("--agents is %d, want at least 1", most)}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c, &f, repair, most) },
+	}
+	c.Flags().BoolVar(&repair, "repair", false, "complete the index of agents")
+	c.Flags().IntVar(&most, "agents", 1000, "agents to look at, at most")
+	c.Flags().IntVar(&f.c.WaitReplicas, "wait-replicas", 0, "replicas that your workers demand of each write")
+	f.add(c)
+	return c
+}
+
+func runDoctor(c *cobra.Command, f *storeFlags, repair bool, most int) error {
+	s, err := f.openStore(c.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }() // it was only looked at
+	found, err := s.Examine(c.Context())
+	if err != nil {
+		return coded{exitUnreachable, err}
+	}
+	index, err := indexed(c.Context(), s, repair)
+	if err != nil {
+		return err
+	}
+	undone, err := leftUndone(c.Context(), s, most)
+	if err != nil {
+		return err
+	}
+	found = append(append(found, index), undone...)
+	if f.json {
+		err = printJSON(c.OutOrStdout(), struct {
+			Findings []redisstore.Finding `json:"findings"`
+		}{found})
+	} else {
+		err = printFindings(c, found)
+	}
+	return errors.Join(err, verdict(found))
+}
+
+func printFindings(c *cobra.Command, found []redisstore.Finding) error {
+	t := table.New(c.OutOrStdout(), "check", "server", "severity", "found", "do")
+	for _, x := range found {
+		t.Row(x.Check, orNil(x.Server), x.Severity, x.Found, orNil(x.Do))
+	}
+	return t.Flush()
+}
+
+// verdict is the exit code of the worst finding.
+func verdict(found []redisstore.Finding) error {
+	n := map[redisstore.Severity]int{}
+	for _, x := range found {
+		n[x.Severity]++
+	}
+	switch {
+	case n[redisstore.Severe] > 0:
+		return coded{exitSevere, fmt.Errorf("%d severe findings, %d warnings", n[redisstore.Severe], n[redisstore.Warning])}
+	case n[redisstore.Warning] > 0:
+		return coded{exitWarning, fmt.Errorf("%d warnings", n[redisstore.Warning])}
+	}
+	return nil
+}
+
+func indexed(ctx context.Context, s *redisstore.Store, repair bool) (redisstore.Finding, error) {
+	x := redisstore.Finding{Check: "index", Severity: redisstore.Fine, Found: "complete"}
+	missing, err := s.Unlisted(ctx)
+	switch {
+	case err != nil:
+		return x, err
+	case len(missing) > 0 && repair:
+		x.Found = fmt.Sprintf("%d agents were missing and are listed now", len(missing))
+		return x, s.Reindex(ctx, missing)
+	case len(missing) > 0:
+		x.Severity, x.Found, x.Do = redisstore.Warning, fmt.Sprintf("%d agents are not listed, %q for one", len(missing), missing[0]), "deltactl doctor --repair"
+	}
+	return x, nil
+}
+
+// lateMost is how late a takeover may be before somebody should look: workers take over within their lease and a poll.
+const lateMost = time.Minute
+
+func leftUndone(ctx context.Context, s *redisstore.Store, most int) ([]redisstore.Finding, error) {
+	var late, behind int
+	var total redisstore.Health
+	worst, after, seen := "", "", 0
+	for seen < most {
+		names, err := s.Agents(ctx, after, min(pageOf, most-seen))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			h, err := s.Health(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			if h.Late > lateMost {
+				late, worst = late+h.Expired, name
+			}
+			if h.Pending > 0 || h.Unsealed > 0 {
+				behind++
+			}
+			total.Pending, total.Unsealed = total.Pending+h.Pending, total.Unsealed+h.Unsealed
+			after = name
+		}
+		if seen += len(names); len(names) == 0 {
+			break
+		}
+	}
+	of := fmt.Sprintf(" of %d agents", seen)
+	leases := redisstore.Finding{Check: "leases", Severity: redisstore.Fine, Found: "none waits for a worker" + of}
+	if late > 0 {
+		leases.Severity, leases.Found = redisstore.Warning, fmt.Sprintf("%d calls wait for a worker to take them over, of agent %q for one", late, worst)
+		leases.Do = "start a worker that runs Work and holds the agent"
+	}
+	tail := redisstore.Finding{Check: "folding", Severity: redisstore.Fine, Found: fmt.Sprintf("%d outcomes not folded, %d records not sealed", total.Pending, total.Unsealed) + of}
+	if total.Pending > pendingMost || total.Unsealed > unsealedMost {
+		tail.Severity, tail.Do = redisstore.Warning, fmt.Sprintf("%d agents were left behind: their workers fold and seal as soon as they run", behind)
+	}
+	return []redisstore.Finding{leases, tail}, nil
+}
+
+// What is left behind for a moment is normal; more than this is not.
+const (
+	pendingMost  = 16 * 100
+	unsealedMost = 10_000
+)
