@@ -29,6 +29,9 @@ func (k *keeper) fold(name string, unless int) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for a fold under way: %w", context.Cause(ctx))
 	}
+	if done, err := k.foldWarm(ctx, s, unless); done || err != nil {
+		return err
+	}
 	for try := range rounds {
 		snap := s.known()
 		if try > 0 || snap == nil {
@@ -40,21 +43,48 @@ func (k *keeper) fold(name string, unless int) error {
 		if len(snap.Pending) <= unless {
 			return nil
 		}
-		if done, err := k.foldOn(ctx, s, snap); done || err != nil {
+		s.mu.Lock()
+		last := s.folded
+		s.mu.Unlock()
+		x, now, err := engine.FoldOn(last, &k.e.rules, s.agent.compiled, snap, k.e.clock())
+		if err != nil || x == nil {
+			return err
+		}
+		if done, err := k.foldIn(ctx, s, x, now); done || err != nil {
 			return err
 		}
 	}
 	return errors.New("another worker folds at the same time")
 }
 
-func (k *keeper) foldOn(ctx context.Context, s *agentState, snap *txn.Snapshot) (done bool, err error) {
+// foldWarm folds on what this engine folded last, without a copy of all that is known of the agent. It is not done where
+// that is not what the store holds any more.
+func (k *keeper) foldWarm(ctx context.Context, s *agentState, unless int) (done bool, err error) {
 	s.mu.Lock()
-	last := s.folded
+	last, pending := s.folded, s.pending
+	sp, current := last.Current(&s.space)
+	current = current && !s.gap
 	s.mu.Unlock()
-	x, now, err := engine.FoldOn(last, &k.e.rules, s.agent.compiled, snap, k.e.clock())
-	if err != nil || x == nil {
+	if !current || len(pending) <= unless {
+		return current, nil
+	}
+	l, err := engine.Learn(last, &k.e.rules, s.agent.compiled, &sp, pending)
+	if err != nil {
 		return true, err
 	}
+	at := k.e.clock()
+	s.mu.Lock()
+	if s.gap || !l.Stands(&s.space) {
+		s.mu.Unlock()
+		return false, nil
+	}
+	x, now := l.Txn(&s.space, at)
+	s.mu.Unlock()
+	return k.foldIn(ctx, s, x, now)
+}
+
+// foldIn writes a fold; it is not done where another worker was quicker.
+func (k *keeper) foldIn(ctx context.Context, s *agentState, x *txn.Txn, now *engine.Folded) (done bool, err error) {
 	reply, err := k.e.apply(ctx, x)
 	if err != nil || !reply.OK {
 		return false, err

@@ -84,6 +84,12 @@ func (m *Model) priorTrust() gauss { return gauss{m.cfg.Trust.Mean, m.cfg.Trust.
 // Names returns the actions that were observed, sorted.
 func (b Belief) Names() []string { return b.actions.names() }
 
+// Knows reports whether an action was observed.
+func (b Belief) Knows(name string) bool {
+	_, ok := b.actions.get(name)
+	return ok
+}
+
 // Tags returns the tags of the actions that were observed, in order of first appearance.
 func (b Belief) Tags() []string { return slices.Clone(b.shared.tags) }
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,8 +28,8 @@ type step struct {
 func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pending) (risk.Belief, []step, error) {
 	steps := make([]step, 0, len(pending))
 	for _, p := range pending {
-		var o ledger.Observed
-		if err := json.Unmarshal([]byte(p.Val), &o); err != nil {
+		o, err := ledger.DecodeObserved(p.Val)
+		if err != nil {
 			return b, steps, fmt.Errorf("pending outcome %d of %s: %w", p.Seq, agent.Name, err)
 		}
 		o.Seq = p.Seq
@@ -89,40 +88,67 @@ func Fold(rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, e
 	return t, err
 }
 
-// FoldOn is Fold for who folded last, and remembers what it folds: that counts once the transaction is accepted.
+// FoldOn is Fold for who folded last, and remembers what it folds: that counts once the transaction is accepted. One at a
+// time may fold on what was folded last.
 func FoldOn(last *Folded, rules *Rules, agent *Agent, snap *txn.Snapshot, at int64) (*txn.Txn, *Folded, error) {
 	if len(snap.Pending) == 0 {
 		return nil, last, nil
 	}
-	before, err := last.beliefs(rules, &snap.Agent)
+	l, err := Learn(last, rules, agent, &snap.Agent, snap.Pending)
 	if err != nil {
 		return nil, nil, err
 	}
-	after, steps, err := foldPending(rules, agent, before, snap.Pending)
-	if err != nil {
-		return nil, nil, err
-	}
-	e := foldedEvent(rules, agent, snap, after, steps, at)
-	t := &txn.Txn{Agent: agent.Name, Phase: txn.Plain}
-	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellTrust, N: snap.Agent.Cells[cellTrust].Ver})
-	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
-	t.Add(beliefCells(rules, agent, snap, after, e.Outcomes)...)
-	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
-	if rules.Show {
-		t.Add(shown(rules, agent, snap, after, steps, at)...)
-	}
-	now := &Folded{belief: after}
-	for i := range t.Clauses {
-		if c := &t.Clauses[i]; c.Op == txn.Put && c.Key == cellTrust {
-			now.shared = txn.Cell{Ver: snap.Agent.Cells[cellTrust].Ver + 1, Val: c.Val}
-		}
-	}
+	t, now := l.Txn(&snap.Agent, at)
 	return t, now, nil
 }
 
+// Lesson is what pending outcomes teach: a fold on the way.
+type Lesson struct {
+	rules   *Rules
+	agent   *Agent
+	last    *Folded
+	trust   txn.Cell // it was learned on
+	after   risk.Belief
+	steps   []step
+	pending []txn.Pending
+}
+
+// Learn begins a fold: it works out what the pending outcomes, of which there are some, make of the belief that the agent's
+// cells hold. Of them it keeps nothing, and none is looked at where what was folded last is what they hold.
+func Learn(last *Folded, rules *Rules, agent *Agent, sp *txn.Space, pending []txn.Pending) (*Lesson, error) {
+	before, err := last.beliefs(rules, sp)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lesson{rules: rules, agent: agent, last: last, trust: sp.Cells[cellTrust], pending: pending}
+	l.after, l.steps, err = foldPending(rules, agent, before, pending)
+	return l, err
+}
+
+// Stands reports whether the agent's cells still hold what was learned on.
+func (l *Lesson) Stands(sp *txn.Space) bool { return sp.Cells[cellTrust].Ver == l.trust.Ver }
+
+// Txn ends the fold, see [FoldOn]. The cells must hold what was learned on, which the transaction expects too.
+func (l *Lesson) Txn(sp *txn.Space, at int64) (*txn.Txn, *Folded) {
+	e := foldedEvent(l.rules, l.agent, l.pending, l.after, l.steps, at)
+	lv := l.last.levels(l.rules, l.agent, sp)
+	cells, wrote := beliefCells(l.rules, l.agent, sp, l.after, e.Outcomes, lv)
+	t := &txn.Txn{Agent: l.agent.Name, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellTrust, N: l.trust.Ver})
+	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
+	t.Add(cells...)
+	t.Add(txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
+	if l.rules.Show {
+		t.Add(shown(l.rules, l.agent, sp, l.after, l.steps, at)...)
+	}
+	now := &Folded{belief: l.after, lv: lv, outcomes: e.Outcomes, wrote: wrote}
+	now.shared = txn.Cell{Ver: l.trust.Ver + 1, Val: cells[0].Val} // the shared block comes first
+	return t, now
+}
+
 // foldedEvent says which outcomes were folded, and which of them changed a belief enough to be shown.
-func foldedEvent(rules *Rules, agent *Agent, snap *txn.Snapshot, after risk.Belief, steps []step, at int64) ledger.Event {
-	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, FromSeq: snap.Pending[0].Seq, ToSeq: lastSeq(snap.Pending)}
+func foldedEvent(rules *Rules, agent *Agent, pending []txn.Pending, after risk.Belief, steps []step, at int64) ledger.Event {
+	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, FromSeq: pending[0].Seq, ToSeq: lastSeq(pending)}
 	for _, s := range steps {
 		e.Outcomes = append(e.Outcomes, s.observed)
 		if s.innovation.Flag {
@@ -144,47 +170,30 @@ func changeOf(rules *Rules, b risk.Belief, d risk.Declaration, in risk.Innovatio
 	return c
 }
 
-// beliefCells writes the blocks that the outcomes touched, and the level cells that moved: those of other actions too, which
-// share a part of their risk with the ones that ran.
-func beliefCells(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, outcomes []ledger.Observed) []txn.Clause {
+// beliefCells writes the shared block, the blocks that the outcomes touched, and the level cells that moved, of which it
+// returns the names too: those of other actions as well, which share a part of their risk with the ones that ran.
+func beliefCells(rules *Rules, agent *Agent, sp *txn.Space, b risk.Belief, outcomes []ledger.Observed, lv *levels) ([]txn.Clause, map[string]string) {
 	var c changes
 	c.put(txn.Agent, cellTrust, string(b.Shared()))
-	declared := map[string]risk.Declaration{}
-	for name, a := range agent.Actions {
-		declared[name] = a.Declaration()
-	}
-	done := map[string]bool{}
+	done := map[string]risk.Declaration{}
 	for _, o := range outcomes {
-		if done[o.Action] {
+		if _, is := done[o.Action]; is {
 			continue
 		}
-		done[o.Action] = true
-		if agent.Actions[o.Action] == nil {
-			declared[o.Action] = declarationOf(rules, agent, o)
+		if a := agent.Actions[o.Action]; a != nil {
+			done[o.Action] = a.Declaration()
+		} else {
+			done[o.Action] = declarationOf(rules, agent, o)
 		}
 		if block, ok := b.Action(o.Action); ok {
 			c.put(txn.Agent, cellBelief+o.Action, string(block))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		was := snap.Agent.Cells[cellLevel+name].Val
-		score := learned(rules, b, declared[name])
-		if level := levelText(score); level != was && (done[name] || drifted(rules, declared[name], was, score)) {
-			c.put(txn.Agent, cellLevel+name, level)
-		}
+	moved := lv.moved(rules, sp, b, done)
+	for _, name := range slices.Sorted(maps.Keys(moved)) {
+		c.put(txn.Agent, cellLevel+name, moved[name])
 	}
-	return c.list
-}
-
-// drifted reports whether the score of an action that did not run has left the step it was in by more than the step below:
-// a rise shows at once, and what its relatives take off or add by and by does not disturb every decision. The score of an
-// action without a cell was that of its declaration.
-func drifted(rules *Rules, d risk.Declaration, was string, score float64) bool {
-	old, err := strconv.ParseFloat(was, 64)
-	if err != nil {
-		old = math.Floor(learned(rules, risk.Belief{}, d)*levelSteps) / levelSteps
-	}
-	return score < old-1./levelSteps || score >= old+1./levelSteps
+	return c.list, moved
 }
 
 // learned returns the risk that outcomes alone speak for.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -124,6 +125,22 @@ func Failed(pending string) bool {
 type Folded struct {
 	shared txn.Cell
 	belief risk.Belief
+
+	// For the next fold: where levels are, once it has followed what this one wrote.
+	lv       *levels
+	outcomes []ledger.Observed
+	wrote    map[string]string
+}
+
+// levels are those of the cells of an agent, which hold what was folded last if anybody remembers that.
+func (f *Folded) levels(rules *Rules, agent *Agent, sp *txn.Space) *levels {
+	if f == nil || f.lv == nil || f.lv.agent != agent || f.shared.Ver == 0 || sp.Cells[cellTrust] != f.shared {
+		b, _ := f.beliefs(rules, sp) // was read before
+		return newLevels(rules, agent, sp, b)
+	}
+	f.lv.follow(rules, sp, f.outcomes, f.wrote)
+	f.outcomes, f.wrote = nil, nil
+	return f.lv
 }
 
 // Remember tells the view what cells hold that the worker wrote itself, so that they need not be decoded.
@@ -131,6 +148,15 @@ func (v *View) Remember(f *Folded) {
 	if v != nil && f != nil {
 		v.folded = f
 	}
+}
+
+// Current returns the one cell that a fold on what was folded last learns from, where it is still what the agent's cells
+// hold.
+func (f *Folded) Current(sp *txn.Space) (only txn.Space, ok bool) {
+	if f == nil || f.shared.Ver == 0 || sp.Cells[cellTrust] != f.shared {
+		return only, false
+	}
+	return txn.Space{Cells: map[string]txn.Cell{cellTrust: f.shared}}, true
 }
 
 // beliefs returns what the cells of an agent hold.

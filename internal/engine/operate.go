@@ -76,7 +76,7 @@ func ResetBelief(rules *Rules, agent *Agent, snap *txn.Snapshot, name string, wh
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellTrust, N: snap.Agent.Cells[cellTrust].Ver})
 	touched := []ledger.Observed{}
 	if len(steps) > 0 {
-		e := foldedEvent(rules, agent, snap, before, steps, who.At)
+		e := foldedEvent(rules, agent, snap.Pending, before, steps, who.At)
 		t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)}, txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
 		touched = append(touched, e.Outcomes...)
 	}
@@ -87,7 +87,8 @@ func ResetBelief(rules *Rules, agent *Agent, snap *txn.Snapshot, name string, wh
 		touched = append(touched, ledger.Observed{Action: name})
 		t.Add(txn.Clause{Op: txn.Put, Scope: txn.Agent, Key: cellBelief + name}) // an empty block is none
 	}
-	t.Add(beliefCells(rules, agent, snap, after, touched)...)
+	cells, _ := beliefCells(rules, agent, &snap.Agent, after, touched, newLevels(rules, agent, &snap.Agent, before))
+	t.Add(cells...)
 	return t, nil
 }
 

@@ -13,13 +13,13 @@ import (
 
 // shown is what people see of an agent's beliefs when they look into the store with its own tools: its trust, and the risk
 // of the actions it ran, as of this fold.
-func shown(rules *Rules, agent *Agent, snap *txn.Snapshot, b risk.Belief, steps []step, at int64) []txn.Clause {
+func shown(rules *Rules, agent *Agent, sp *txn.Space, b risk.Belief, steps []step, at int64) []txn.Clause {
 	t := rules.Model.Trust(b)
 	asOf := time.UnixMicro(at).UTC().Format(time.RFC3339)
 	trust := view("trust",
 		"score", decimal(t.Score), "lower", decimal(t.Lower), "upper", decimal(t.Upper),
 		"ok", strconv.FormatInt(t.Ok, 10), "err", strconv.FormatInt(t.Err, 10),
-		"violations", strconv.FormatInt(snap.Agent.Counters[countBreach], 10),
+		"violations", strconv.FormatInt(sp.Counters[countBreach], 10),
 		"surprise", decimal(steps[len(steps)-1].innovation.Surprise), "as_of", asOf)
 	ran := map[string]risk.Declaration{}
 	for _, s := range steps {
