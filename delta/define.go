@@ -219,7 +219,9 @@ func (b Builder[In, Out]) Tags(tags ...string) Builder[In, Out] {
 	return b
 }
 
-// Cost declares what a call is expected to use. It is reserved before the call until five calls have shown what it is. On
+// Cost declares what a call is expected to use. It is reserved before the call until five calls have shown what it is. What
+// is charged is what the function says it used ([Context.Spend]), and the time it took; a function that never says so spends
+// no money and no tokens, whatever is declared. On
 // an axis without it nothing is reserved until then: what a call uses beyond its reservation is charged all the same, is
 // marked as an overrun, and keeps the next calls from starting.
 func (b Builder[In, Out]) Cost(c action.Cost) Builder[In, Out] {
