@@ -49,7 +49,7 @@ func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *e
 	}, view, reply, sent)
 	f.expires, f.begun = d.Expires, d.Begun
 	defer f.land()
-	if at := reply.AgentRev - view.Snap.Agent.Rev; at == 0 || at == 1 && len(d.Begun.Pools)+len(d.Begun.Limits) > 0 { // pools and limits are written to by the begin itself
+	if unmoved(view, d.Begun, reply) {
 		return f.fly(), false
 	}
 	// Outcomes came in between, of this engine or another, folded already or not.
