@@ -27,7 +27,7 @@ func (p Provenance) Cut() Provenance {
 type Document struct {
 	text     string
 	tree     any
-	lazy     *lazyTree // instead of tree
+	lazy     *Lazy // instead of tree
 	detached bool
 }
 

@@ -8,15 +8,19 @@ import (
 )
 
 // NewLazyDocument is [NewDocument] for a text whose value is not read before somebody asks for it.
-func NewLazyDocument(text string) Document { return Document{text: text, lazy: &lazyTree{}} }
+func NewLazyDocument(text string) Document { return new(Lazy).Document(text) }
 
-// lazyTree is the value of a document, once it was asked for.
-type lazyTree struct {
+// Lazy is room for the value of one document, once it was asked for. Whoever has memory for it in something larger makes a
+// document by it without an allocation. Its zero value is ready; it must not be copied once it has made a document.
+type Lazy struct {
 	once sync.Once
 	tree any
 }
 
-func (l *lazyTree) of(text string) any {
+// Document is [NewLazyDocument] with its value kept here; the room serves one document.
+func (l *Lazy) Document(text string) Document { return Document{text: text, lazy: l} }
+
+func (l *Lazy) of(text string) any {
 	l.once.Do(func() { l.tree = readCanonical(text) })
 	return l.tree
 }

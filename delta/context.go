@@ -22,7 +22,7 @@ type Context struct {
 	attempt int
 	goal    string
 	brought *engine.Brought
-	begun   ledger.Event // as it was when the attempt started: the flight's own moves on
+	begun   *ledger.Event // as it was when the attempt started: the flight's own moves on
 	budget  budget.Snapshot
 
 	mu    sync.Mutex
@@ -36,11 +36,15 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	t := f.t
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	c := &f.first
+	c, begun := &f.first, f.begun
 	if attempt > 1 {
-		c = new(Context)
+		c, begun = new(Context), nil
 	}
-	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, f.run.Begun
+	if begun == nil {
+		begun = new(ledger.Event)
+		*begun = f.run.Begun
+	}
+	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, begun
 	v := t.view
 	if !v.Describes(&t.space) {
 		var err error
@@ -126,7 +130,7 @@ func (c *Context) Remember(content, kind string) error {
 	if err := c.Err(); err != nil {
 		return context.Cause(c)
 	}
-	b := &c.begun
+	b := c.begun
 	return c.flight.t.engine.store.Remember(c, b.Agent, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
 }
 

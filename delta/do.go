@@ -236,6 +236,10 @@ func (e *Engine) newOwner() string { return e.owners.next() }
 
 // do decides, and runs what was permitted.
 func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
+	if t.engine.instant != nil {
+		o.room.Lend()
+		defer o.room.Return()
+	}
 	return o.marked(t.pass(ctx, o))
 }
 
@@ -251,7 +255,7 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 		if err := t.catchUp(ctx); err != nil {
 			return t.refused(o, failedStore(err))
 		}
-		d, view, err := t.decide(ctx, &o.call, own)
+		d, view, err := t.decide(ctx, o, own)
 		switch {
 		case err != nil:
 			return t.refused(o, failedStore(err))

@@ -66,6 +66,7 @@ type agentState struct {
 	cold    txn.Space      // of records that nobody keeps, used again
 	now     int64          // store time, µs, as of
 	at      time.Time      // this worker time
+	next    txn.Snapshot   // room for what an accepted transaction makes of what is known
 }
 
 // New returns an engine. Close it: it owns a goroutine, and calls under way end in an orderly manner.

@@ -25,6 +25,7 @@ type flight struct {
 	tool *tool.Registered
 
 	intent  string          // never changes
+	begun   *ledger.Event   // as the begin wrote it, nil of an intent that was taken over; never changes
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
 	course  course
 	chain   hooks.Chain
@@ -44,11 +45,11 @@ type flight struct {
 // fly runs what began. It reports again where the call was given back because its risk rose in the meantime.
 func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *engine.View, reply txn.Reply, sent time.Time) (out action.Outcome, again bool) {
 	f := t.flight(ctx, o, engine.Run{
-		Agent: t.agent.compiled, Begun: *d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input,
+		Agent: t.agent.compiled, Begun: *d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input, Room: &o.room,
 	}, view, reply, sent)
-	f.expires = d.Expires
+	f.expires, f.begun = d.Expires, d.Begun
 	defer f.land()
-	if at := reply.AgentRev - view.Snap.Agent.Rev; at == 0 || at == 1 && len(d.Begun.Pools)+len(d.Begun.Limits) > 0 { // pools and limits are written to by the begin itself
+	if unmoved(view, d.Begun, reply) {
 		return f.fly(), false
 	}
 	// Outcomes came in between, of this engine or another, folded already or not.
@@ -75,10 +76,13 @@ func (f *flight) recheck(v *engine.View) *action.Failure {
 
 // flight takes off: from here the lease is kept alive until land.
 func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *engine.View, reply txn.Reply, sent time.Time) *flight {
-	f := &flight{
-		t: t, def: o.def, call: &o.call, in: action.Input{Document: o.call.Intent.Input}, intent: run.Begun.Intent, run: run, view: view,
-		until: sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond),
+	f := &o.flight
+	if o.flown {
+		f = new(flight)
 	}
+	o.flown = true
+	f.t, f.def, f.call, f.in, f.intent, f.run, f.view = t, o.def, &o.call, action.Input{Document: o.call.Intent.Input}, run.Begun.Intent, run, view
+	f.until = sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond)
 	f.settled.Add(1)
 	f.course.parent, f.course.stop = ctx, t.engine.stop
 	f.ctx = &f.course

@@ -3,10 +3,13 @@ package delta
 import (
 	"context"
 	"encoding/json"
+	"sync"
+	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // observed is a call with what was found out about it once, before any decision.
@@ -14,6 +17,15 @@ type observed struct {
 	def  *declaration
 	call engine.Call
 	err  error // why nothing can be decided: whoever asked, or the engine, stopped meanwhile
+
+	// Memory for what comes of the call: one allocation for all.
+	own    sight
+	lazy   action.Lazy
+	snap   txn.Snapshot
+	view   engine.View
+	room   engine.Room
+	flight flight
+	flown  bool
 }
 
 // observe evaluates what depends on the input alone: the strict edge, the schema, per-argument risk, the digest.
@@ -23,7 +35,7 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		Intent: action.Intent{
 			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: action.CutTo(c.Action, action.MaxName), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),
 		},
-		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), Asks: t.asks,
+		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), Asks: t.asks, Room: &o.room,
 	}
 	in := &o.call.Intent
 	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
@@ -47,7 +59,7 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	doc, f := o.def.in.Check(raw)
+	doc, digest, f := t.read(o, raw)
 	if f == nil {
 		f = t.toolInput(o.def, doc)
 	}
@@ -61,9 +73,32 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 	if o.def.vet != nil {
 		o.call.Barred = o.def.vet(ctx, t, action.Input{Document: doc})
 	}
-	in.Input = doc
-	in.Digest = approval.Digest(in.Agent, in.Task, in.Action, in.Version, o.def.in.Hash(), doc.Text())
+	in.Input, in.Digest = doc, digest
 	return o
+}
+
+// inputs are buffers in which inputs are put into canonical form, their digests behind them.
+var inputs = sync.Pool{New: func() any { return new([]byte) }}
+
+// inputKept is the largest buffer that is kept for the next input.
+const inputKept = 64 << 10
+
+// read passes the input through the strict edge and the schema, and names the call. What is kept of both is one text.
+func (t *Task) read(o *observed, raw []byte) (doc action.Document, digest string, f *action.Failure) {
+	d := o.def
+	if buf := inputs.Get().(*[]byte); cap(*buf) <= inputKept {
+		defer inputs.Put(buf)
+		if out, ok := d.in.Pass((*buf)[:0], raw); ok {
+			n := len(out)
+			*buf = approval.AppendDigest(out, t.agent.name, t.local, d.name, d.version, d.in.Hash(), unsafe.String(unsafe.SliceData(out), n))
+			text := string(*buf)
+			return o.lazy.Document(text[:n]), text[n:], nil
+		}
+	}
+	if doc, f = d.in.Check(raw); f == nil {
+		digest = approval.Digest(t.agent.name, t.local, d.name, d.version, d.in.Hash(), doc.Text())
+	}
+	return doc, digest, f
 }
 
 // judge runs the user code that looks at an input before anything is decided: the decoding of its type, and risk rules.

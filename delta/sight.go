@@ -30,12 +30,18 @@ func (own *sight) ended(intent string) {
 
 // snapshot puts together what is known; the caller holds the agent's lock. Maps are shared, not copied.
 func (t *Task) snapshot(own *sight) *txn.Snapshot {
+	s := new(txn.Snapshot)
+	t.snapshotInto(s, own)
+	return s
+}
+
+// snapshotInto is snapshot into memory of the caller's.
+func (t *Task) snapshotInto(s *txn.Snapshot, own *sight) {
 	a := t.state
-	s := &txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending, Gap: a.gap || t.gap}
+	*s = txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending, Gap: a.gap || t.gap}
 	if own != nil {
 		s.Record, s.Leases = own.record, own.leases
 	}
-	return s
 }
 
 // keep takes over what a snapshot learned; the caller holds the agent's lock.
@@ -126,6 +132,16 @@ func (t *Task) look(s *txn.Snapshot) (*engine.View, error) { return t.decode(s, 
 // glance is look for a decision, which may leave out successes that wait to be folded.
 func (t *Task) glance(s *txn.Snapshot) (*engine.View, error) { return t.decode(s, engine.Glance) }
 
+// glanceInto is glance into memory of the caller's.
+func (t *Task) glanceInto(v *engine.View, s *txn.Snapshot) error {
+	t.view.Remember(t.state.folded)
+	more, err := v.GlanceInto(&t.engine.rules, t.agent.compiled, s, t.view)
+	if err == nil && more {
+		t.view = v.On(t.snapshot(nil))
+	}
+	return err
+}
+
 func (t *Task) decode(s *txn.Snapshot, how func(*engine.Rules, *engine.Agent, *txn.Snapshot, *engine.View) (*engine.View, error)) (*engine.View, error) {
 	t.view.Remember(t.state.folded)
 	v, err := how(&t.engine.rules, t.agent.compiled, s, t.view)
@@ -153,10 +169,11 @@ func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
 }
 
 // decide evaluates the gates on what is known now.
-func (t *Task) decide(ctx context.Context, c *engine.Call, own *sight) (d engine.Decision, view *engine.View, err error) {
+func (t *Task) decide(ctx context.Context, o *observed, own *sight) (d engine.Decision, view *engine.View, err error) {
 	if t.engine.cfg.Policy == nil {
-		return t.decideHere(c, own)
+		return t.decideHere(o, own)
 	}
+	c := &o.call
 	err = t.judged(ctx, own, func(rules *engine.Rules, v *engine.View) error {
 		c.Now, view = v.Snap.Now, v
 		d = engine.Decide(rules, t.agent.compiled, v, c)
@@ -166,14 +183,16 @@ func (t *Task) decide(ctx context.Context, c *engine.Call, own *sight) (d engine
 }
 
 // decideHere is decide where grants alone are asked, under the agent's lock.
-func (t *Task) decideHere(c *engine.Call, own *sight) (d engine.Decision, view *engine.View, err error) {
+func (t *Task) decideHere(o *observed, own *sight) (d engine.Decision, view *engine.View, err error) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	s := t.snapshot(own)
+	c, s := &o.call, &o.snap
+	t.snapshotInto(s, own)
 	if a := t.agent.compiled.Actions[c.Intent.Action]; a != nil && a.UntilTrust > 0 { // each success counts
 		view, err = t.look(s)
 	} else {
-		view, err = t.glance(s)
+		view = &o.view
+		err = t.glanceInto(view, s)
 	}
 	if err != nil {
 		return d, nil, err
@@ -186,7 +205,8 @@ func (t *Task) decideHere(c *engine.Call, own *sight) (d engine.Decision, view *
 func (t *Task) advance(x *txn.Txn, r txn.Reply, own *sight) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	s := t.snapshot(own)
+	s := &t.state.next
+	t.snapshotInto(s, own)
 	if own == nil { // cold cells are kept by nobody
 		s.Record = t.state.cold
 	}
@@ -205,6 +225,7 @@ func (t *Task) advance(x *txn.Txn, r txn.Reply, own *sight) {
 	if t.set != nil {
 		engine.NoteFacts(t.set, s, x.Clauses)
 	}
+	*s = txn.Snapshot{}
 }
 
 // merge takes over what a refused transaction brought.

@@ -14,5 +14,7 @@ var figures = []figure{
 	{name: "completion of 500 dependents in 10,000", beside: "loop over maps", faster: 200, allocs: unbounded, open: many},
 	{name: "offer of 100 in 10,000, read again", beside: "copying 100 entries", bar: 10, allocs: unbounded, open: read},
 	{name: "offer of 100 in 10,000, after a call", beside: "copying 100 entries", allocs: unbounded, open: afterCall},
+	{name: "decision by 1,000 policies", beside: "by 10", bar: 3, allocs: unbounded, open: indexed},
+	{name: "decision by 1,000, every policy evaluated", beside: "by 10, likewise", allocs: unbounded, open: linear},
 	{name: "64 goroutines on 64 agents", beside: "one goroutine", faster: 1.7, allocs: unbounded, open: atOnce},
 }

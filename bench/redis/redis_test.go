@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// BenchmarkCall is a governed call of one client, and of 64 tasks at once, for those who want a profile.
+// BenchmarkCall is a governed call of one client, and of 64 agents at once, for those who want a profile.
 func BenchmarkCall(b *testing.B) {
 	s, err := startServer()
 	if err != nil {
 		b.Skip(err)
 	}
 	defer s.stop()
-	for name, tasks := range map[string]int{"one": 1, "64": connections} {
+	for name, agents := range map[string]int{"one": 1, "64": connections} {
 		b.Run(name, func(b *testing.B) {
 			if err := s.client.FlushAll(b.Context()).Err(); err != nil {
 				b.Fatal(err)
 			}
-			d, err := open(b.Context(), s, 1, tasks, 1)
+			d, err := open(b.Context(), s, agents, 1, 1)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -26,7 +26,7 @@ func newLedger() *cobra.Command {
 		Long: "Ledger reads what happened, and verifies that it is what was written." + storeHelp,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newLedgerShow())
+	c.AddCommand(newLedgerShow(), newLedgerTail(), newLedgerExport(), newLedgerVerify(), newLedgerProve(), newLedgerCheck(), newLedgerFold(), newLedgerKeygen())
 	return c
 }
 

@@ -21,15 +21,10 @@ func (r *round) event(t ledger.Type) ledger.Event {
 }
 
 func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {
-	p := &page{Txn: txn.Txn{Agent: r.agent.Name, Task: r.call.Intent.Task, Phase: phase, Intent: intent, Fence: 1, Owner: r.call.Owner, TTL: r.call.TTL}}
+	p := r.call.Room.transaction()
+	p.Txn = txn.Txn{Agent: r.agent.Name, Task: r.call.Intent.Task, Phase: phase, Intent: intent, Fence: 1, Owner: r.call.Owner, TTL: r.call.TTL}
 	p.Clauses = append(p.room[:0], r.pins...)
 	return &p.Txn
-}
-
-// page is a transaction with room for what most hold.
-type page struct {
-	txn.Txn
-	room [14]txn.Clause
 }
 
 // grounds is the event of a begin, and what it points to.
@@ -54,7 +49,7 @@ func write(t *txn.Txn, e, held *ledger.Event) {
 
 // begin writes the intent with everything it holds.
 func (r *round) begin() Decision {
-	t, g := r.txn(txn.Begin, r.intent()), new(grounds)
+	t, g := r.txn(txn.Begin, r.intent()), r.call.Room.begin()
 	r.begun(g)
 	e := &g.event
 	if waived(r.rules, r.view, r.act) && e.Approval == "" {

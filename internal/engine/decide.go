@@ -33,14 +33,7 @@ type Call struct {
 	TTL   int64         // of the lease, µs
 	AskID string        // id of the approval request, should one be opened
 	Asks  func() string // makes AskID where it is needed and ""; nil: it stays so
-}
-
-// ask returns the id of the approval request.
-func (c *Call) ask() string {
-	if c.AskID == "" && c.Asks != nil {
-		c.AskID = c.Asks()
-	}
-	return c.AskID
+	Room  *Room         // memory for what is handed out, nil: it is allocated
 }
 
 // Decision is what to do, in the order of the fields: the first that is set and not yet done.

@@ -256,7 +256,7 @@ func (r *round) refusal(t *txn.Txn, e *ledger.Event, code action.Code) {
 // SettleIn is Settle that counts what goes wrong in a row, and raises what it gives rise to where may is set. Where it does
 // it rests on the task too, and may be refused for it: then settle without. The view is as of now.
 func (x *Run) SettleIn(rules *Rules, v *View, end End, id string, may bool) *txn.Txn {
-	t := x.txn(txn.Settle)
+	t := x.on(x.Room.transaction(), txn.Settle)
 	e := x.settled(end)
 	may = may && v.Task.Status == Running
 	var s Strain

@@ -116,6 +116,20 @@ func mayWait(tail []txn.Pending) bool {
 	return true
 }
 
+// Successes returns how many outcomes came after the given sequence number, where a decision may leave all that wait out;
+// -1 where it may not.
+func Successes(tail []txn.Pending, after int64) (n int64) {
+	if !mayWait(tail) {
+		return -1
+	}
+	for i := range tail {
+		if tail[i].Seq > after {
+			n++
+		}
+	}
+	return n
+}
+
 // Failed reports whether the text of a pending outcome tells of anything but a success.
 func Failed(pending string) bool {
 	return strings.Contains(pending, `"err":true`) // no name holds a quote

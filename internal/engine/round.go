@@ -59,3 +59,11 @@ func (r *round) done() {
 }
 
 func (r *round) pin(cs ...txn.Clause) { r.pins = append(r.pins, cs...) }
+
+// ask returns the id of the approval request.
+func (c *Call) ask() string {
+	if c.AskID == "" && c.Asks != nil {
+		c.AskID = c.Asks()
+	}
+	return c.AskID
+}

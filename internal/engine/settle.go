@@ -20,6 +20,7 @@ type Run struct {
 	Spent action.Cost     // of earlier attempts
 	Input any             // the tree of the input, for facts
 	Doc   action.Document // the input, where Input is nil
+	Room  *Room           // as in Call; nil: what is handed out is allocated
 	wrote action.Outcome  // by the last Settle, where it reads as it was said
 }
 
@@ -41,15 +42,18 @@ func (x *Run) event(t ledger.Type, at int64) ledger.Event {
 	}
 }
 
-func (x *Run) txn(phase txn.Phase) *txn.Txn {
-	p := &page{Txn: txn.Txn{Agent: x.Begun.Agent, Task: x.Begun.Task, Phase: phase, Intent: x.Begun.Intent, Fence: x.Fence, Owner: x.Owner}}
+func (x *Run) txn(phase txn.Phase) *txn.Txn { return x.on(new(page), phase) }
+
+// on writes the head of a transaction on a page.
+func (x *Run) on(p *page, phase txn.Phase) *txn.Txn {
+	p.Txn = txn.Txn{Agent: x.Begun.Agent, Task: x.Begun.Task, Phase: phase, Intent: x.Begun.Intent, Fence: x.Fence, Owner: x.Owner}
 	p.Clauses = p.room[:0]
 	return &p.Txn
 }
 
 // Settle ends the run. It rests on nothing but its fence.
 func (x *Run) Settle(end End) *txn.Txn {
-	t := x.txn(txn.Settle)
+	t := x.on(x.Room.transaction(), txn.Settle)
 	e := x.settled(end)
 	write(t, &e, &x.Begun)
 	if e.Failure == nil && len(e.Waived) == 0 { // else a text may be written otherwise than it was said
@@ -122,7 +126,7 @@ func (x *Run) settled(end End) ledger.Event {
 		x.satisfy(&e, end.Output)
 	}
 	if info.Learns != action.LearnsNothing {
-		e.Learned = x.learned(info.Learns == action.LearnsErr, end.Cost, end.At)
+		e.Learned = x.learnedIn(x.Room.lesson(), info.Learns == action.LearnsErr, end.Cost, end.At)
 	}
 	return e
 }
@@ -145,7 +149,11 @@ func (x *Run) satisfy(e *ledger.Event, out action.Document) {
 }
 
 func (x *Run) learned(failed bool, cost action.Cost, at int64) *ledger.Observed {
-	o := &ledger.Observed{Action: x.Begun.Action, Err: failed, Cost: cost, At: at}
+	return x.learnedIn(new(ledger.Observed), failed, cost, at)
+}
+
+func (x *Run) learnedIn(o *ledger.Observed, failed bool, cost action.Cost, at int64) *ledger.Observed {
+	*o = ledger.Observed{Action: x.Begun.Action, Err: failed, Cost: cost, At: at}
 	if a := x.Agent.Actions[x.Begun.Action]; a != nil {
 		o.Declared, o.Tags = a.Risk, a.Tags
 	}

@@ -32,6 +32,9 @@ func New(w io.Writer, header ...string) *Writer {
 	return newWriter(w, terminal, terminal && styled(os.Getenv), header)
 }
 
+// Aligned returns a table for w as it would be for a terminal, without any style: for a screen that somebody else draws.
+func Aligned(w io.Writer, header ...string) *Writer { return newWriter(w, true, false, header) }
+
 func newWriter(w io.Writer, terminal, bold bool, header []string) *Writer {
 	t := &Writer{out: w, terminal: terminal, bold: bold, header: make([]string, len(header))}
 	for i, h := range header {

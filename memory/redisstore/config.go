@@ -127,7 +127,7 @@ func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, e
 	}
 	s := &Store{
 		client: client, run: shipped, prefix: c.Prefix + ":", notes: c.Notes,
-		breaker: newBreaker(), keep: keep(c.Keep), replicas: c.WaitReplicas, waitTime: c.WaitTime,
+		batch: &batcher{client: client}, breaker: newBreaker(), keep: keep(c.Keep), replicas: c.WaitReplicas, waitTime: c.WaitTime,
 	}
 	if err := s.checkVersion(ctx); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func answered(err error) bool {
 
 // script runs one of the scripts through the breaker.
 func (s *Store) script(ctx context.Context, which *redis.Script, keys []string, args ...any) ([]any, error) {
-	return s.through(func() ([]any, error) { return which.Run(ctx, s.client, keys, args...).Slice() })
+	return s.through(func() ([]any, error) { return s.batch.run(ctx, which, keys, args) })
 }
 
 func (s *Store) through(exchange func() ([]any, error)) ([]any, error) {

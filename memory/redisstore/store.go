@@ -49,6 +49,7 @@ type Store struct {
 	owned  bool // the client is closed with the store
 	closed atomic.Bool
 
+	batch    *batcher
 	breaker  *gobreaker.CircuitBreaker[any]
 	witness  witness
 	index    index

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/internal/table"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/risk"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+const foldHelp = `Fold derives the state from the ledger alone: of a task its configuration, budget,
+facts and approvals, of an agent what was learned of its risk and trust. Of a ledger
+in the store the result is compared with the state that the store holds; where the two
+differ each difference is printed and the exit code is 1. Of a file it says that the
+events fit each other: every end has its begin. A task of which the store keeps no more
+than the ledger is folded and compared with nothing.
+
+What was learned is folded with the estimator's default configuration.
+
+JSON: [{"ledger", "records", "compared", "differences": [{"place", "stored", "folded"}]}].` + sourceHelp
+
+func newLedgerFold() *cobra.Command {
+	var f storeFlags
+	c := &cobra.Command{
+		Use: "fold SOURCE", Short: "Derive the state from the ledger and compare", Args: cobra.ExactArgs(1), Long: foldHelp + storeHelp,
+		Example: "  deltactl ledger fold desk~t1",
+		RunE:    func(c *cobra.Command, args []string) error { return fold(c, &f, args[0]) },
+	}
+	f.add(c)
+	return c
+}
+
+type foldedLedger struct {
+	Ledger      string             `json:"ledger"`
+	Records     int64              `json:"records"`
+	Compared    bool               `json:"compared"`
+	Differences []foldedDifference `json:"differences"`
+}
+
+type foldedDifference struct {
+	Place  string `json:"place"`
+	Stored string `json:"stored"`
+	Folded string `json:"folded"`
+}
+
+func fold(c *cobra.Command, f *storeFlags, source string) error {
+	out := []foldedLedger{}
+	if fromFile(source) {
+		all, err := f.exported(c, source)
+		if err != nil {
+			return err
+		}
+		for _, x := range all {
+			if _, err := engine.FoldLedger(x.Records); err != nil {
+				return fmt.Errorf("fold %s: %w", x.Head.Name(), err)
+			}
+			out = append(out, foldedLedger{Ledger: x.Head.Name(), Records: x.Head.Size, Differences: []foldedDifference{}})
+		}
+	} else if err := onDesk(f, func(c *cobra.Command, d *desk, _ []string) error {
+		l, err := d.fold(c.Context(), source)
+		out = append(out, l)
+		return err
+	})(c, nil); err != nil {
+		return err
+	}
+	return printFold(c, f, out)
+}
+
+// foldRounds bounds how often a ledger is read again because somebody wrote in between.
+const foldRounds = 10
+
+// fold compares one ledger with what the store holds at the same moment: nothing was written between two readings.
+func (d *desk) fold(ctx context.Context, id string) (foldedLedger, error) {
+	agent, task := cutID(id)
+	for range foldRounds {
+		records, _, err := d.engine.Ledger(ctx, id)
+		if err != nil {
+			return foldedLedger{}, err
+		}
+		if len(records) == 0 {
+			return foldedLedger{}, coded{exitNotFound, fmt.Errorf("ledger %s: there are no records", id)}
+		}
+		snap, err := d.store.Load(ctx, agent, task, nil)
+		if err != nil {
+			return foldedLedger{}, err
+		}
+		after, err := d.store.Records(ctx, agent, task, int64(len(records))+1, 1)
+		if err != nil {
+			return foldedLedger{}, err
+		}
+		if len(after) == 0 {
+			return foldOne(agent, task, records, snap)
+		}
+	}
+	return foldedLedger{}, fmt.Errorf("fold %s: it is written to all the time; try again when it rests", id)
+}
+
+func foldOne(agent, task string, records []txn.Stored, snap *txn.Snapshot) (foldedLedger, error) {
+	out := foldedLedger{Ledger: ledger.NameOf(agent, task), Records: int64(len(records)), Compared: true, Differences: []foldedDifference{}}
+	state, err := engine.FoldLedger(records)
+	if err != nil {
+		return out, fmt.Errorf("fold %s: %w", out.Ledger, err)
+	}
+	var diffs []engine.Difference
+	switch {
+	case task == "":
+		diffs, err = compareAgent(agent, records, snap)
+	case len(snap.Task.Cells) == 0:
+		out.Compared = false
+	default:
+		diffs = engine.CompareTask(state, snap)
+	}
+	for _, d := range diffs {
+		out.Differences = append(out.Differences, foldedDifference(d))
+	}
+	return out, err
+}
+
+func compareAgent(name string, records []txn.Stored, snap *txn.Snapshot) ([]engine.Difference, error) {
+	model, err := risk.New(risk.Config{})
+	if err != nil {
+		return nil, err
+	}
+	card, err := engine.ReadCard(snap)
+	if err != nil {
+		return nil, err
+	}
+	agent, err := engine.AgentOf(name, card)
+	if err != nil {
+		return nil, err
+	}
+	return engine.CompareBeliefs(&engine.Rules{Model: model}, agent, records, snap)
+}
+
+func printFold(c *cobra.Command, f *storeFlags, out []foldedLedger) error {
+	n := 0
+	for _, l := range out {
+		n += len(l.Differences)
+	}
+	var err error
+	if f.json {
+		err = printJSON(c.OutOrStdout(), out)
+	} else {
+		t := table.New(c.OutOrStdout(), "ledger", "records", "place", "stored", "folded")
+		for _, l := range out {
+			for _, d := range l.Differences {
+				t.Row(l.Ledger, l.Records, d.Place, d.Stored, d.Folded)
+			}
+			if len(l.Differences) == 0 {
+				t.Row(l.Ledger, l.Records, verdictOf(l), nil, nil)
+			}
+		}
+		err = t.Flush()
+	}
+	if err == nil && n > 0 {
+		err = fmt.Errorf("the state is not the fold of the ledger: %d differences", n)
+	}
+	return err
+}
+
+func verdictOf(l foldedLedger) string {
+	if l.Compared {
+		return "as in the store"
+	}
+	return "folds; compared with nothing"
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/txn"
+)
+
+// Difference is one place at which the state that a store holds is not the fold of its ledger.
+type Difference struct {
+	Place  string // what: "task cell budget", "agent belief"
+	Stored string // as the store has it, "" for not at all
+	Folded string // as it follows from the ledger
+}
+
+// CompareTask returns where the state of a task is not the fold of the task's ledger, in the order of places. What of the
+// agent's state follows from one task's ledger alone is the task's share: it is not compared.
+func CompareTask(folded txn.State, stored *txn.Snapshot) []Difference {
+	cells := func(m map[string]txn.Cell) map[string]string {
+		return texts(m, func(c txn.Cell) string { return c.Val })
+	}
+	counters := func(m map[string]int64) map[string]string {
+		return texts(m, func(n int64) string {
+			if n == 0 {
+				return ""
+			}
+			return strconv.FormatInt(n, 10)
+		})
+	}
+	tokens := func(m map[string]txn.Token) map[string]string {
+		return texts(m, func(t txn.Token) string {
+			if !t.Live(stored.Now) {
+				return ""
+			}
+			return fmt.Sprintf("%s %q since %d until %d", t.State, t.Val, t.At, t.Exp)
+		})
+	}
+	f, s := &folded.Task, &stored.Task
+	d := differ("task cell ", cells(f.Cells), cells(s.Cells))
+	d = append(d, differ("task counter ", counters(f.Counters), counters(s.Counters))...)
+	return append(d, differ("task token ", tokens(f.Tokens), tokens(s.Tokens))...)
+}
+
+// texts writes values as text, and leaves out those that are as good as absent.
+func texts[V any](m map[string]V, text func(V) string) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		if t := text(v); t != "" {
+			out[k] = t
+		}
+	}
+	return out
+}
+
+// CompareBeliefs returns where what is known of an agent is not the fold of the agent's own ledger. Outcomes that are not
+// folded yet are in neither.
+func CompareBeliefs(rules *Rules, agent *Agent, records []txn.Stored, stored *txn.Snapshot) ([]Difference, error) {
+	b, err := FoldBeliefs(rules, agent, records)
+	if err != nil {
+		return nil, err
+	}
+	folded, have := map[string]string{}, map[string]string{}
+	prior := rules.Model.Prior()
+	if shared := b.Shared(); stored.Agent.Cells[cellTrust].Val != "" || !bytes.Equal(shared, prior.Shared()) {
+		folded[cellTrust] = hex.EncodeToString(shared)
+	}
+	for _, name := range b.Names() {
+		if block, there := b.Action(name); there {
+			folded[cellBelief+name] = hex.EncodeToString(block)
+		}
+	}
+	for name, c := range stored.Agent.Cells {
+		if c.Val != "" && (name == cellTrust || strings.HasPrefix(name, cellBelief)) {
+			have[name] = hex.EncodeToString([]byte(c.Val))
+		}
+	}
+	return differ("agent ", folded, have), nil
+}
+
+func differ(place string, folded, stored map[string]string) []Difference {
+	names := slices.Collect(maps.Keys(folded))
+	for name := range stored {
+		if _, there := folded[name]; !there {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var out []Difference
+	for _, name := range names {
+		if folded[name] != stored[name] {
+			out = append(out, Difference{place + name, stored[name], folded[name]})
+		}
+	}
+	return out
+}
