@@ -35,17 +35,28 @@ func (b AgentBuilder) collectDelegable(a *Agent) (faults []error) {
 	return faults
 }
 
-// delegate asks for a child and starts it.
-func (t *Task) delegate(ctx context.Context, g Goal) (*Child, error) {
+// delegate asks for a child and starts it. Where it is refused, nothing of what the goal brought along stays.
+func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 	e := t.engine
 	d, err := t.delegation(g)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := e.keepAttachments(ctx, d.State, g.Attachments); err != nil {
+	who, err := e.arrive(g.Agent)
+	if err != nil {
 		return nil, err
 	}
-	e.state(g.Agent)
+	defer func() { who.leave(err == nil) }()
+	undo, err := e.keepAttachments(ctx, d.State, g.Attachments)
+	if err != nil {
+		return nil, err
+	}
+	ended := false // perhaps long ago: it was asked for before
+	defer func() {
+		if err != nil || ended {
+			undo()
+		}
+	}()
 	for range rounds {
 		v, err := t.peek(ctx)
 		if err != nil {
@@ -62,6 +73,7 @@ func (t *Task) delegate(ctx context.Context, g Goal) (*Child, error) {
 		}
 		child := &Child{t, d.Name, d.State.Agent, d.State.ID}
 		if out.Txn == nil {
+			ended = out.Child.Status == engine.ChildEnded
 			return child, failureOr(out.Refusal)
 		}
 		reply, err := e.apply(ctx, out.Txn)
@@ -144,12 +156,4 @@ func (a *Agent) passesOn(other *Agent) engine.Bound {
 	slices.Sort(b.Granted)
 	slices.Sort(b.Held)
 	return b
-}
-
-// same reports whether two declarations are of one action: the same value, or built alike.
-func (d *declaration) same(other *declaration) bool {
-	if d == other || d == nil || other == nil {
-		return d == other && d != nil
-	}
-	return d.name == other.name && d.version == other.version && d.in != nil && other.in != nil && string(d.in.JSON()) == string(other.in.JSON())
 }

@@ -32,6 +32,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	agents map[string]*agentState
+	coming map[string]*arriving          // agents of tasks that are being started, by name
 	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
 	aloft  map[string]weak.Pointer[aloft]
 	purge  int              // the number of them at which those that nobody holds are dropped
@@ -82,7 +83,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, store: cfg.Store, rules: engine.Rules{Pools: clonedPools(cfg.Pools), Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
-		agents: map[string]*agentState{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
+		agents: map[string]*agentState{}, coming: map[string]*arriving{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}), inside: insiders{none: make(chan struct{})},
 	}
 	e.rules.Escalate = cfg.Escalate.rules()
@@ -118,8 +119,9 @@ func (e *Engine) enter() error {
 	return nil
 }
 
-// Register makes agents known, so that their tasks can be opened and worked on. Start does it by itself. An agent of the
-// same name that was built differently replaces the earlier one for tasks opened from then on.
+// Register makes agents known, so that their tasks can be opened and worked on. Start and Delegate do it by themselves where
+// nothing is known by that name yet. An agent of the same name that was built differently replaces the earlier one for tasks
+// opened from then on; Start and Delegate refuse one.
 func (e *Engine) Register(agents ...*Agent) error {
 	for _, a := range agents {
 		if a == nil || a.compiled == nil {
@@ -149,7 +151,7 @@ func (e *Engine) state(a *Agent) *agentState {
 	defer e.mu.Unlock()
 	s := e.agents[a.name]
 	if s == nil || s.agent != a {
-		s = &agentState{agent: a, folding: make(chan struct{}, 1), space: txn.NewSpace(), gap: true}
+		s = newAgentState(a)
 		e.agents[a.name] = s
 	}
 	return s

@@ -94,8 +94,12 @@ func (e *Engine) chargeParent(ctx context.Context, agent, task, name string, t e
 			return err
 		}
 		x, next, err := engine.ChargeChild(v, name, t, e.clock())
-		if err != nil || x == nil {
+		if err != nil {
 			return err
+		}
+		if x == nil {
+			e.dropChild(v, name, false)
+			return nil
 		}
 		reply, err := e.apply(ctx, x)
 		if err != nil {
@@ -105,6 +109,7 @@ func (e *Engine) chargeParent(ctx context.Context, agent, task, name string, t e
 			continue
 		}
 		e.noteParent(x, reply)
+		e.dropChild(v, name, true)
 		e.decided(childKey(agent, task, name))
 		if next != "" {
 			return e.startChild(ctx, agent, task, next)
@@ -112,6 +117,13 @@ func (e *Engine) chargeParent(ctx context.Context, agent, task, name string, t e
 		return nil
 	}
 	return errors.New("the parent keeps changing")
+}
+
+// dropChild gives up what the task of a child that has ended held in memory, also where it never began.
+func (e *Engine) dropChild(parent *engine.View, name string, ended bool) {
+	if c, ver, err := parent.Child(name); err == nil && ver > 0 && (ended || c.Status == engine.ChildEnded) {
+		e.releaseAttachments(c.Agent, c.Task)
+	}
 }
 
 // noteParent moves what this engine knows of a parent on, where it has it open.

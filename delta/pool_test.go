@@ -24,6 +24,7 @@ func spender(name string, acts ...delta.Definition) *delta.Agent {
 }
 
 func startOf(t require.TestingT, e *delta.Engine, a *delta.Agent) *delta.Task {
+	require.NoError(t, e.Register(a))
 	task, err := e.Start(context.Background(), delta.Goal{Agent: a})
 	require.NoError(t, err)
 	return task

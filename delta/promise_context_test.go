@@ -131,6 +131,7 @@ func TestAttachmentsAreCheckedAtStart(t *testing.T) {
 	require.NoError(t, err)
 	defer e.Close(context.Background())
 	many := make([]delta.Attachment, delta.MaxAttachments+1)
+	bearer := delta.NewAgent("a").MustBuild()
 	for _, c := range []struct {
 		name, reason, fault string
 		as                  []delta.Attachment
@@ -156,7 +157,7 @@ func TestAttachmentsAreCheckedAtStart(t *testing.T) {
 		{"too many", "a list has an end", "at most", many},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := e.Start(t.Context(), delta.Goal{Agent: delta.NewAgent("a").MustBuild(), Attachments: c.as})
+			_, err := e.Start(t.Context(), delta.Goal{Agent: bearer, Attachments: c.as})
 			if c.fault == "" {
 				assert.NoError(t, err, c.reason)
 			} else {

@@ -60,7 +60,9 @@ func TestI18_AllUserCodeHasADeadline(t *testing.T) {
 	}
 	do := func(in string, b delta.Builder[StuckIn, stuckText]) func(*testing.T, *delta.Engine) action.Code {
 		return func(t *testing.T, e *delta.Engine) action.Code {
-			task, err := e.Start(t.Context(), delta.Goal{Agent: delta.NewAgent("g").Grant(b.MustBuild()).MustBuild(), Approvers: []string{"*"}})
+			g := delta.NewAgent("g").Grant(b.MustBuild()).MustBuild()
+			require.NoError(t, e.Register(g))
+			task, err := e.Start(t.Context(), delta.Goal{Agent: g, Approvers: []string{"*"}})
 			require.NoError(t, err)
 			o, err := task.Do(t.Context(), delta.Call{Action: "a", Input: []byte(fmt.Sprintf(`{"id":%q}`, in))}).Get()
 			if err != nil {
@@ -71,7 +73,9 @@ func TestI18_AllUserCodeHasADeadline(t *testing.T) {
 	}
 	plan := func(p delta.Planner) func(*testing.T, *delta.Engine) action.Code {
 		return func(t *testing.T, e *delta.Engine) action.Code {
-			task, err := e.Start(t.Context(), delta.Goal{Agent: delta.NewAgent("g").Grant(define().MustBuild()).MustBuild()})
+			g := delta.NewAgent("g").Grant(define().MustBuild()).MustBuild()
+			require.NoError(t, e.Register(g))
+			task, err := e.Start(t.Context(), delta.Goal{Agent: g})
 			require.NoError(t, err)
 			r := e.RunWithin(t.Context(), task, p, delta.Bounds{PlanTime: 7 * time.Second}).MustGet()
 			if f := action.FailureOf(r.Err); f != nil {

@@ -66,8 +66,8 @@ func (t *Task) Agent() *Agent { return t.agent }
 // String names the task.
 func (t *Task) String() string { return "task " + t.ID() }
 
-// Start opens a task.
-func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
+// Start opens a task. Its agent is registered with that, unless another one of its name is: then Start is refused.
+func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	if err := e.enter(); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,12 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 	if err := e.declarable(g.Agent); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	a := e.state(g.Agent)
+	who, err := e.arrive(g.Agent)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	defer func() { who.leave(started != nil) }()
+	a := who.state
 	if err := e.leaveCard(ctx, a); err != nil {
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	}

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -81,13 +79,6 @@ func CloseTask(v *View, who Who) (*txn.Txn, error) {
 	return Change(v, ledger.TaskClosed, next, who)
 }
 
-// MayOperate reports why an identity may not act for the task as an operator: whoever requested it, and its agent, never
-// may, whatever list they are on.
-func MayOperate(v *View, operators []string, who Who) error {
-	self := approval.Request{Agent: v.Task.Agent, Requester: v.Task.Requester}
-	return errors.Join(approval.MayDecide(self, slices.Concat(v.Task.Approvers, operators), who.person()), v.ofKin(who))
-}
-
 func (w Who) person() approval.Person { return approval.Person{Name: w.Identity, Roles: w.Roles} }
 
 // ReadAsk returns the approval with that digest, and its state as of store time now: what waited too long is expired,
@@ -117,7 +108,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}
-	if err := errors.Join(approval.MayDecide(ask, v.Task.Approvers, who.person()), v.ofKin(who)); err != nil {
+	if err := v.May(Approver, nil, &ask, who); err != nil {
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
 	if verb == approval.Approve && ask.Quorum.Several() {

@@ -166,9 +166,18 @@ func (c *changes) requested(e *ledger.Event, text string) {
 	}
 }
 
+// calls is where call ids are recorded. Those of calls within a call are apart from the planner's and the program's, so that
+// nobody makes a function's call in its place: they stand below the intent whose function it was, which only the engine says.
+func calls(within string) string {
+	if within == "" {
+		return cellCall
+	}
+	return cellInner + within + "\n"
+}
+
 func (c *changes) call(e *ledger.Event) {
 	if e.Call != "" {
-		c.put(txn.Record, c.cat(cellCall, e.Call), c.cat(e.Intent, "\n", cmp.Or(e.Digest, "-")))
+		c.put(txn.Record, c.cat(calls(e.Within), e.Call), c.cat(e.Intent, "\n", cmp.Or(e.Digest, "-")))
 	}
 }
 

@@ -123,8 +123,9 @@ func (r *round) seenBefore() (Decision, bool) {
 		return Decision{}, false
 	}
 	snap := r.view.Snap
-	cell := snap.Record.Cells[cellCall+id]
-	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellCall + id, N: cell.Ver})
+	key := calls(r.call.Intent.Within) + id
+	cell := snap.Record.Cells[key]
+	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: key, N: cell.Ver})
 	if cell.Ver == 0 || r.call.Again {
 		return Decision{}, false
 	}

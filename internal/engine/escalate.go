@@ -62,7 +62,7 @@ func Calm(task *txn.Space) bool {
 
 // Asks reports whether somebody could be asked about a task.
 func (r *Rules) Asks(t *TaskState) bool {
-	return !r.Observe && !r.Nobody && (r.Operated || len(t.Approvers) > 0)
+	return !r.Observe && !r.Nobody && (r.Operated || t.somebody(t.Approvers))
 }
 
 // Relief is the strain of an Ok: none, whatever went wrong before.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
-	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -51,16 +50,6 @@ func readGlass(t txn.Token) (g Glass, ok bool) {
 	}
 	g.Until = t.Exp
 	return g, true
-}
-
-// MayBreakGlass reports why somebody may not open or close an override: they must be an operator, and neither the task's
-// requester nor its agent.
-func MayBreakGlass(v *View, operators []string, who Who) error {
-	self := approval.Request{Agent: v.Task.Agent, Requester: v.Task.Requester}
-	if err := approval.MayDecide(self, operators, who.person()); err != nil {
-		return fmt.Errorf("only the engine's operators may break the glass: %w", err)
-	}
-	return nil
 }
 
 // BreakGlass opens an override for so many µs. One at a time: two would leave it open which of them let a call through.

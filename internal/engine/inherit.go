@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -27,6 +26,9 @@ func (p *TaskState) fit(d *Delegation) *action.Failure {
 		return f
 	}
 	if f := p.fitPeople(s); f != nil {
+		return f
+	}
+	if f := p.fitContext(s); f != nil {
 		return f
 	}
 	if p.Deadline > 0 && (s.Deadline == 0 || s.Deadline > p.Deadline) {
@@ -90,14 +92,20 @@ func (p *TaskState) fitPeople(s *TaskState) *action.Failure {
 	return nil
 }
 
-// ofKin reports that somebody is an agent for which the task works, or reads like one: it decides about its own request.
-func (v *View) ofKin(who Who) error {
-	for i := range v.Task.Bounds {
-		if name := v.Task.Bounds[i].Agent; action.SameIdentity(who.Identity, name) {
-			return fmt.Errorf("%w: %q is, or reads like, %q, for which the task works", approval.ErrSelf, who.Identity, name)
-		}
+// fitContext: a child claims no context that its parent lacks. What it is given to read stands under names that the parent
+// chose; they are context only where the parent has it.
+func (p *TaskState) fitContext(s *TaskState) *action.Failure {
+	lacks := func(name string) bool { return !slices.Contains(p.Context, name) }
+	s.Context = slices.DeleteFunc(slices.Clone(s.Context), func(name string) bool { return lacks(name) && s.Brought.attached(name) })
+	if i := slices.IndexFunc(s.Context, lacks); i >= 0 {
+		return beyond("it claims the context %q, which its parent does not have", s.Context[i])
 	}
 	return nil
+}
+
+// attached reports whether the task brings an attachment of that name along.
+func (b *Brought) attached(name string) bool {
+	return b != nil && slices.ContainsFunc(b.Attachments, func(a action.AttachmentInfo) bool { return a.ID == name })
 }
 
 // within reports a change that would lead a child beyond what it was given: its parent decides about more.

@@ -40,6 +40,7 @@ const (
 	cellLevel    = "level/"     // Agent: + action; quantised risk, pinned by decisions
 	cellCard     = "card"       // Agent: Card
 	cellCall     = "call/"      // Record: + call id; INTENT and digest
+	cellInner    = "inner/"     // Record: + intent and call id, a line each; the same of a call that the intent's function made
 	cellIntent   = "intent/"    // Record: + intent; the event that began or parked it
 	cellOutcome  = "out/"       // Record: + intent; its outcome
 	cellRequest  = "ask/"       // Record: + approval id; digest

@@ -43,6 +43,9 @@ func WithdrawVote(v *View, digest string, who Who) (*txn.Txn, error) {
 	if state != approval.Pending {
 		return nil, fmt.Errorf("approval %s: it is %s: there is nothing to withdraw", q.ID, state)
 	}
+	if err := v.May(Consenter, nil, nil, who); err != nil {
+		return nil, fmt.Errorf("approval %s: %w", q.ID, err)
+	}
 	return v.moveVotes(q, v.Snap.Task.Tokens[tokenAsk+digest], who, func(votes approval.Votes) (approval.Votes, ledger.Type, error) {
 		next, err := votes.Withdraw(who.Identity)
 		return next, ledger.ApprovalWithdrawn, err
@@ -113,11 +116,14 @@ func Unreachable(s *TaskState, a *Action) string {
 		return "this task has nobody to ask; approvers are named in Goal.Approvers"
 	}
 	if a.Quorum == nil {
-		return ""
+		if s.somebody(s.Approvers) {
+			return ""
+		}
+		return fmt.Sprintf("of this task's approvers (%s) nobody could answer%s", strings.Join(s.Approvers, ", "), selves(s))
 	}
 	demands := append([]approval.Demand{{N: a.Quorum.Need(), Of: a.Quorum.Of}}, a.Quorum.Including...)
 	for _, d := range demands {
-		if n, open := approval.Could(s.Approvers, d.Of, s.Requester, s.Agent); !open && n < d.N {
+		if n, open := approval.Could(s.Approvers, d.Of, s.kin()...); !open && n < d.N {
 			return fmt.Sprintf("it needs %s, and of this task's approvers (%s) only %d could answer%s", a.Quorum, strings.Join(s.Approvers, ", "), n, selves(s))
 		}
 	}
@@ -127,8 +133,8 @@ func Unreachable(s *TaskState, a *Action) string {
 // selves says which of the approvers do not count, because nobody approves what is done for them or by them.
 func selves(s *TaskState) string {
 	for _, name := range s.Approvers {
-		if name != approval.Anybody && (action.SameIdentity(name, s.Requester) || action.SameIdentity(name, s.Agent)) {
-			return fmt.Sprintf(": %q is the requester, the agent, or reads like one of them", name)
+		if name != approval.Anybody && slices.ContainsFunc(s.kin(), func(k string) bool { return k != "" && action.SameIdentity(name, k) }) {
+			return fmt.Sprintf(": %q is the requester, the agent, one for which it works, or reads like one of them", name)
 		}
 	}
 	return ""
