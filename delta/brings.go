@@ -223,16 +223,34 @@ func (c *Context) Attachments() []action.AttachmentInfo { return c.give().attach
 
 // Attachment reads an attachment of the task by its id. It is an error where there is none, or where its content is not
 // what the task was given.
-func (c *Context) Attachment(id string) (Attachment, error) { return c.give().attachment(c, id) }
+func (c *Context) Attachment(id string) (Attachment, error) {
+	if err := c.mayAct(); err != nil {
+		return Attachment{}, fmt.Errorf("attachment: %w", err)
+	}
+	return c.give().attachment(c, id)
+}
 
 // Skills lists the skills of the agent, the task and this action, in order of names.
-func (c *Context) Skills() []skills.Info { return c.give().infos() }
+func (c *Context) Skills() []skills.Info {
+	if c.mayAct() != nil {
+		return nil
+	}
+	return c.give().infos()
+}
 
 // Skill reads one of them by its name.
-func (c *Context) Skill(name string) (skills.Skill, error) { return c.give().skill(name) }
+func (c *Context) Skill(name string) (skills.Skill, error) {
+	if err := c.mayAct(); err != nil {
+		return skills.Skill{}, fmt.Errorf("skill: %w", err)
+	}
+	return c.give().skill(name)
+}
 
 // SkillFile reads another file of one of them, see [skills.Library.ReadFile].
 func (c *Context) SkillFile(skill, file string) ([]byte, error) {
+	if err := c.mayAct(); err != nil {
+		return nil, fmt.Errorf("skill: %w", err)
+	}
 	return c.give().skillFile(skill, file)
 }
 

@@ -111,8 +111,8 @@ func (t *Task) Delegate(ctx context.Context, g Goal) (*Child, error) {
 // that the function delegates, so that a further attempt finds the children of the one before; where a function delegates
 // from several goroutines, it must name them.
 func (c *Context) Delegate(g Goal) (*Child, error) {
-	if c.Err() != nil {
-		return nil, fmt.Errorf("delegate: %w", context.Cause(c))
+	if err := c.mayAct(); err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
 	}
 	if g.ID == "" {
 		c.mu.Lock()

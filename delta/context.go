@@ -14,8 +14,8 @@ import (
 )
 
 // Context is what an action function is given: the call's context, who it is, and what it may do besides its effect. It
-// ends with the call's timeout, the task, and the engine. It is safe for concurrent use; after the call has ended it only
-// refuses.
+// ends with the attempt and its timeout, the task, and the engine. It is safe for concurrent use; after it has ended it only
+// refuses, whoever kept it.
 type Context struct {
 	context.Context
 	flight  *flight
@@ -29,7 +29,8 @@ type Context struct {
 	spent action.Cost
 	over  bool
 
-	children int // how many were delegated without a name
+	children int    // how many were delegated without a name
+	own      course // of a function without a timeout: it ends with the attempt
 }
 
 func newContext(ctx context.Context, f *flight, attempt int) *Context {
@@ -43,6 +44,10 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	if begun == nil {
 		begun = new(ledger.Event)
 		*begun = f.run.Begun
+	}
+	if f.def.timeout == NoTimeout { // else ctx is the attempt's own
+		c.own.parent, c.own.stop = ctx, t.engine.stop
+		ctx = &c.own
 	}
 	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, begun
 	v := t.view
@@ -114,8 +119,11 @@ func (c *Context) Spend(cost action.Cost) error {
 	return nil
 }
 
-// used is the cost of the attempt so far; with last, of all of it: from then on Spend refuses.
+// used is the cost of the attempt so far; with last, of all of it: the attempt is over, and its context has ended.
 func (c *Context) used(d time.Duration, last bool) action.Cost {
+	if last && c.own.parent != nil {
+		defer c.own.land()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = c.over || last
@@ -127,8 +135,8 @@ func (c *Context) used(d time.Duration, last bool) action.Cost {
 
 // Remember adds a note to the agent's memory, for later calls and tasks of the agent.
 func (c *Context) Remember(content, kind string) error {
-	if err := c.Err(); err != nil {
-		return context.Cause(c)
+	if err := c.mayAct(); err != nil {
+		return fmt.Errorf("remember: %w", err)
 	}
 	b := c.begun
 	return c.flight.t.engine.store.Remember(c, b.Agent, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
@@ -139,8 +147,8 @@ const recallLimit = 10
 
 // Recall returns the agent's notes most relevant to the query, best first; an empty query returns the newest.
 func (c *Context) Recall(query string) ([]memory.Note, error) {
-	if err := c.Err(); err != nil {
-		return nil, context.Cause(c)
+	if err := c.mayAct(); err != nil {
+		return nil, fmt.Errorf("recall: %w", err)
 	}
 	return c.flight.t.engine.store.Recall(c, c.flight.t.agent.name, query, recallLimit)
 }

@@ -124,11 +124,8 @@ func (t *Task) Escalate(ctx context.Context, c action.Concern, reason string) (E
 
 // Escalate brings the task of the call before a person, see [Task.Escalate]. The call itself goes on.
 func (c *Context) Escalate(concern action.Concern, reason string) error {
-	c.mu.Lock()
-	over := c.over
-	c.mu.Unlock()
-	if over {
-		return errors.New("escalate: the call has ended")
+	if err := c.mayAct(); err != nil {
+		return fmt.Errorf("escalate: %w", err)
 	}
 	who := c.flight.t.engine.who("", reason)
 	who.Intent = c.begun.Intent

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -38,7 +39,8 @@ type flight struct {
 	settled sync.WaitGroup // done once the end is written
 	end     engine.End     // as written, then
 	charged action.Cost
-	first   Context // of the first attempt
+	first   Context      // of the first attempt
+	under   atomic.Int32 // calls within it, and within those, that are under way
 	beats
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/samber/mo"
 
@@ -13,8 +14,11 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/skills"
 )
 
-// maxDepth bounds how deep calls may be made within calls: the planner's is the first.
-const maxDepth = 4
+// Bounds of calls within calls.
+const (
+	maxDepth = 4  // how deep they may be made: the planner's is the first
+	maxUnder = 16 // how many of one call may be under way at once, in all depths: whoever keeps an outer context gets no deeper
+)
 
 // Tools names other actions of the agent that the function may call, see [Context.Tool]. They are a hint, not a grant: each
 // call passes all gates for itself. The agent must hold them.
@@ -45,7 +49,8 @@ func (t Tool) ID(id string) Tool {
 // same task, on the same budget and through all gates, recorded with the call that made it; whether the planner was offered
 // the action does not matter. Refusals come with the usual codes and are not held against the planner. Where an approval is
 // needed it does not wait: the outcome is APPROVAL_REQUIRED, and the call runs by itself once it is approved. Calls within
-// calls are at most four deep.
+// calls are at most four deep, and at most sixteen of one call are under way at once, those within them included; more are
+// refused with TOOL_UNKNOWN.
 //
 // The result is Err only where nothing could be decided: the input cannot be written as JSON, or this call has ended.
 func (t Tool) Call(input any) mo.Result[action.Outcome] {
@@ -87,20 +92,35 @@ func (c *Context) hinted(name string) *action.Failure {
 	return f.With(action.DetailRule, fmt.Sprintf("%q is not among the Tools of %q", action.CutTo(name, action.MaxName), c.begun.Action))
 }
 
-// depthKey finds in a context how deep the call is that it belongs to.
-type depthKey struct{}
+// nestKey finds in a context the nest of the call that it belongs to, none for the outermost.
+type nestKey struct{}
+
+// nest is where a call within a call stands.
+type nest struct {
+	depth int
+	under *atomic.Int32 // of the outermost
+}
 
 // within makes a call in the name of the call under way; barred is why it must be refused, nil where it need not be.
 func (c *Context) within(call Call, barred *action.Failure) mo.Result[action.Outcome] {
 	if err := c.mayAct(); err != nil {
 		return mo.Err[action.Outcome](fmt.Errorf("call %q: %w", call.Action, err))
 	}
-	depth, _ := c.Value(depthKey{}).(int)
-	if depth++; depth >= maxDepth && barred == nil {
+	at, ok := c.Value(nestKey{}).(nest)
+	if !ok {
+		at.under = &c.flight.under
+	}
+	n := at.under.Add(1)
+	defer at.under.Add(-1)
+	switch at.depth++; {
+	case barred != nil:
+	case at.depth >= maxDepth:
 		barred = action.Fail(action.ToolUnknown, "calls within calls are at most %d deep", maxDepth)
+	case n > maxUnder:
+		barred = action.Fail(action.ToolUnknown, "at most %d calls within one call are under way at once; wait for one to end", maxUnder)
 	}
 	call.Provenance = c.begun.Provenance
-	ctx := context.WithValue(c.Context, depthKey{}, depth)
+	ctx := context.WithValue(c.Context, nestKey{}, at)
 	t := c.flight.t // it is under way, so the engine is entered already
 	o := t.observe(ctx, call)
 	if o.err != nil {
