@@ -127,3 +127,29 @@ func TestIDsAndOwnersNeverRepeat(t *testing.T) {
 		seen[id], seen[owner] = true, true
 	}
 }
+
+// Children that do not come to be hold nothing in memory: neither those that are refused nor those that never began.
+func TestNoAttachmentsOfChildrenThatAreNone(t *testing.T) {
+	lead := NewAgent("lead").Grant(Define("pay", func(*Context, struct{}) mo.Result[string] { return mo.Ok("") }).Describe("pay").MustBuild()).MustBuild()
+	e := newSharedStore(t).engine(t, lead)
+	task, err := e.Start(t.Context(), Goal{Agent: lead, Limit: action.Limit{Calls: action.Max(100)}, Delegation: Delegation{Active: 1, Queued: 1}})
+	require.NoError(t, err)
+	kept := e.cfg.Attachments.(*inMemory)
+	delegate := func(name string, calls int64) error {
+		_, err := task.Delegate(t.Context(), Goal{ID: name, Agent: lead, Limit: action.Limit{Calls: action.Max(calls)}, Attachments: []Attachment{{ID: "x", Data: []byte(name)}}})
+		return err
+	}
+	require.Error(t, delegate("dear", 500))
+	assert.Empty(t, kept.of, "over the budget")
+	require.NoError(t, delegate("one", 1))
+	require.NoError(t, delegate("two", 1))
+	require.Error(t, delegate("three", 1), "the queue is full")
+	require.NoError(t, delegate("two", 1), "asked for again")
+	assert.Len(t, kept.of, 2)
+	require.NoError(t, task.Cancel(t.Context(), "stop"))
+	assert.Empty(t, kept.of, "one ended, the other never began")
+	assert.Empty(t, kept.content)
+	require.Error(t, delegate("four", 1), "the task has ended")
+	require.NoError(t, delegate("two", 1), "it was")
+	assert.Empty(t, kept.of)
+}
