@@ -231,6 +231,9 @@ func (r *round) request(why []string) *action.Failure {
 
 // rejectedAlike refuses what a person rejected under another spelling: the function could not tell the two apart.
 func (r *round) rejectedAlike() *action.Failure {
+	if f := r.rejectedAbove(); f != nil {
+		return f
+	}
 	key := noKey(r.act.Name, r.act.Version, r.call.Intent.Value)
 	if key == "" {
 		return nil

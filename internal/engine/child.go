@@ -61,6 +61,9 @@ type Bound struct {
 	Held    []string `json:"held,omitempty"`
 
 	Autonomy policy.Autonomy `json:"autonomy,omitempty"` // whoever works for it has no more
+
+	Rejected []string `json:"rejected,omitempty"` // calls of its task that a person rejected, by unknownKeys
+	Unsure   []string `json:"unsure,omitempty"`   // likewise, those of unknown outcome
 }
 
 // ChildStatus is where a child is in its life, as its parent knows it.
@@ -199,6 +202,9 @@ func Delegate(rules *Rules, v *View, d Delegation) (Delegated, error) {
 	c := Child{Name: d.Name, Agent: d.State.Agent, Task: d.State.ID, N: v.Snap.Task.Counters[countAsked], Asked: d.asked(), Status: ChildActive}
 	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellChild + d.Name, N: 0})
 	f := r.taskRuns()
+	if f == nil {
+		f = v.handOn(&d.Bound)
+	}
 	if f == nil {
 		f = v.Task.fit(&d)
 	}

@@ -331,6 +331,9 @@ func (r *round) notLegal(need *statespace.Requirement, why string) *action.Failu
 
 // outcomeKnown refuses the same action and input while an outcome of it is unknown.
 func (r *round) outcomeKnown() *action.Failure {
+	if f := r.unsureAbove(); f != nil {
+		return f
+	}
 	if key := r.act.unsure(); r.view.Snap.Task.Counters[key] <= 0 { // of no input whatever
 		r.pin(count(key, 0, txn.NoMin, 0))
 		return nil
