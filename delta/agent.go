@@ -119,6 +119,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	faults = append(faults, a.checkBindings(order)...)
 	faults = append(faults, a.checkNames(order)...)
 	faults = append(faults, b.collectDelegable(a)...)
+	faults = append(faults, b.unsound...)
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("agent %q: %w", b.name, errors.Join(faults...))
 	}
@@ -131,7 +132,6 @@ func (b AgentBuilder) Build() (*Agent, error) {
 		a.compiled.Actions[name] = d.compiled
 	}
 	return a, nil
-	faults = append(faults, b.unsound...)
 }
 
 // collect registers the actions. The same action may be named twice (granted and listed); two actions of one name are a

@@ -333,12 +333,6 @@ func (b Builder[In, Out]) Timeout(t time.Duration) Builder[In, Out] {
 	return b
 }
 
-// Retry allows up to n more attempts after a failed one. It needs an effect that may be repeated, or an idempotency key.
-func (b Builder[In, Out]) Retry(n int) Builder[In, Out] {
-	b.d.retries = n
-	return b
-}
-
 // IdempotencyKey declares that the effect happens once per key however often it is attempted. The function finds the key
 // in its context and passes it on.
 func (b Builder[In, Out]) IdempotencyKey(key func(In) string) Builder[In, Out] {

@@ -33,6 +33,7 @@ type Call struct {
 // Why a call under way was told to stop.
 var (
 	errCancelled   = errors.New("the task was cancelled")
+	errStopped     = errors.New("it was cancelled")
 	errDeadline    = errors.New("the deadline of the task passed")
 	errTimeout     = errors.New("the action's timeout passed")
 	errSuperseded  = errors.New("the lease of the call was lost to another worker")
@@ -250,6 +251,7 @@ func (o *observed) marked(out action.Outcome) action.Outcome {
 }
 
 func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
+	t.engine.inheritHalts(ctx)
 	own := newSight()
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {

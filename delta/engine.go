@@ -49,6 +49,7 @@ type Engine struct {
 	pulse    *pulse
 	debts    debts
 	gauges   gauges
+	halts    halts
 
 	functions, inputs, policies, planners, identities crowd // user code by kind
 }
@@ -63,6 +64,7 @@ type agentState struct {
 	gap     bool
 	folded  *engine.Folded // what this engine folded last
 	folding chan struct{}  // held by who folds
+	heir    atomic.Bool    // it was seen whether everything is halted
 	cold    txn.Space      // of records that nobody keeps, used again
 	now     int64          // store time, µs, as of
 	at      time.Time      // this worker time

@@ -25,7 +25,7 @@ func contract(id string) tool.Contract {
 	return tool.Contract{ID: id, Description: "answers", Input: json.RawMessage(askSchema), Output: json.RawMessage(`{"type":"string"}`)}
 }
 
-func says(text string) tool.Func {
+func answering(text string) tool.Func {
 	return func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(text), nil }
 }
 
@@ -103,15 +103,15 @@ func TestI12_ToolCodes(t *testing.T) {
 		want action.Code
 		rule string
 	}{
-		{"not registered", tool.Tool{Contract: contract("other"), Invoke: says(`"yes"`)}, `{"q":"a"}`, action.Unavailable, "not registered"},
-		{"another contract", tool.Tool{Contract: tool.Contract{ID: "oracle", Description: "x", Input: json.RawMessage(`{"type":"object"}`)}, Invoke: says(`"yes"`)}, `{"q":"a"}`, action.Unavailable, "another contract"},
-		{"not healthy", tool.Tool{Contract: contract("oracle"), Invoke: says(`"yes"`), Health: func(context.Context) error { return errors.New("down") }}, `{"q":"a"}`, action.Unavailable, "down"},
-		{"its health panics", tool.Tool{Contract: contract("oracle"), Invoke: says(`"yes"`), Health: func(context.Context) error { panic("x") }}, `{"q":"a"}`, action.Unavailable, "panicked"},
-		{"input is not JSON", tool.Tool{Contract: contract("oracle"), Invoke: says(`"yes"`)}, `{"q":`, action.InputMalformed, ""},
-		{"input breaks the contract", tool.Tool{Contract: contract("oracle"), Invoke: says(`"yes"`)}, `{"q":"too long"}`, action.InputInvalid, ""},
-		{"output is not JSON", tool.Tool{Contract: contract("oracle"), Invoke: says(`{`)}, `{"q":"a"}`, action.OutputInvalid, ""},
-		{"output breaks the contract", tool.Tool{Contract: contract("oracle"), Invoke: says(`5`)}, `{"q":"a"}`, action.OutputInvalid, ""},
-		{"no output", tool.Tool{Contract: contract("oracle"), Invoke: says(``)}, `{"q":"a"}`, action.OutputInvalid, ""},
+		{"not registered", tool.Tool{Contract: contract("other"), Invoke: answering(`"yes"`)}, `{"q":"a"}`, action.Unavailable, "not registered"},
+		{"another contract", tool.Tool{Contract: tool.Contract{ID: "oracle", Description: "x", Input: json.RawMessage(`{"type":"object"}`)}, Invoke: answering(`"yes"`)}, `{"q":"a"}`, action.Unavailable, "another contract"},
+		{"not healthy", tool.Tool{Contract: contract("oracle"), Invoke: answering(`"yes"`), Health: func(context.Context) error { return errors.New("down") }}, `{"q":"a"}`, action.Unavailable, "down"},
+		{"its health panics", tool.Tool{Contract: contract("oracle"), Invoke: answering(`"yes"`), Health: func(context.Context) error { panic("x") }}, `{"q":"a"}`, action.Unavailable, "panicked"},
+		{"input is not JSON", tool.Tool{Contract: contract("oracle"), Invoke: answering(`"yes"`)}, `{"q":`, action.InputMalformed, ""},
+		{"input breaks the contract", tool.Tool{Contract: contract("oracle"), Invoke: answering(`"yes"`)}, `{"q":"too long"}`, action.InputInvalid, ""},
+		{"output is not JSON", tool.Tool{Contract: contract("oracle"), Invoke: answering(`{`)}, `{"q":"a"}`, action.OutputInvalid, ""},
+		{"output breaks the contract", tool.Tool{Contract: contract("oracle"), Invoke: answering(`5`)}, `{"q":"a"}`, action.OutputInvalid, ""},
+		{"no output", tool.Tool{Contract: contract("oracle"), Invoke: answering(``)}, `{"q":"a"}`, action.OutputInvalid, ""},
 		{"panics", tool.Tool{Contract: contract("oracle"), Invoke: panics}, `{"q":"a"}`, action.Panicked, ""},
 		{"fails", tool.Tool{Contract: contract("oracle"), Invoke: fails}, `{"q":"a"}`, action.Failed, ""},
 	} {
@@ -137,7 +137,7 @@ func TestDefineToolRefuses(t *testing.T) {
 }
 
 func TestDefineToolOfHoldsBothContracts(t *testing.T) {
-	r := registered(t, tool.Tool{Contract: contract("oracle"), Invoke: says(`"yes"`)})
+	r := registered(t, tool.Tool{Contract: contract("oracle"), Invoke: answering(`"yes"`)})
 	e, err := delta.New(delta.Config{Tools: r})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close(context.Background())) }()
@@ -248,7 +248,7 @@ func TestUnsoundLimitsAreRefused(t *testing.T) {
 func TestHealthIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var asked atomic.Int64
-		r := registered(t, tool.Tool{Contract: contract("oracle"), Invoke: says(`"yes"`), HealthEvery: time.Minute, Health: func(ctx context.Context) error {
+		r := registered(t, tool.Tool{Contract: contract("oracle"), Invoke: answering(`"yes"`), HealthEvery: time.Minute, Health: func(ctx context.Context) error {
 			asked.Add(1)
 			time.Sleep(time.Second)
 			return nil

@@ -88,7 +88,6 @@ type Agent struct {
 
 	Autonomy policy.Autonomy // whatever it is granted
 
-
 	Throttle Throttle // of all its calls together
 }
 
