@@ -57,7 +57,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(), newWatch(), newDoctor(), newPrune(),
-		newReplay(), newExplain(), newBench(), newVersion())
+		newPolicy(), newReplay(), newExplain(), newBench(), newVersion())
 	return root
 }
 
