@@ -71,6 +71,8 @@ func (w *text) float(name string, f float64) {
 	w.name(name)
 	abs := math.Abs(f)
 	switch {
+	case abs < 1<<53 && f == math.Trunc(f) && (f != 0 || !math.Signbit(f)): // declared levels are most of all numbers
+		w.b = strconv.AppendInt(w.b, int64(f), 10)
 	case abs > math.MaxFloat64 || abs != abs:
 		w.odd = true // an error
 	case abs != 0 && (abs < 1e-6 || abs >= 1e21):
@@ -96,7 +98,7 @@ var plain = func() (t [utf8.RuneSelf]bool) {
 func (w *text) quote(s string) {
 	b := append(w.b, '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := asciiFrom(s, 0); i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if !plain[c] {
