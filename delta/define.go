@@ -51,6 +51,7 @@ type declaration struct {
 	approve                    bool
 	quorum                     *approval.Quorum
 	undoneBy                   string
+	undo                       func(action.Input, json.RawMessage) (json.RawMessage, error) // makes the input of the call that does
 	untilTrust                 float64
 	timeout                    time.Duration
 	retries                    int

@@ -153,6 +153,9 @@ func (e *Engine) state(a *Agent) *agentState {
 	if s == nil || s.agent != a {
 		s = &agentState{agent: a, folding: make(chan struct{}, 1), space: txn.NewSpace(), gap: true}
 		e.agents[a.name] = s
+		for _, w := range a.Warnings() {
+			e.cfg.Log.Warn("declaration", "agent", a.name, "warning", w)
+		}
 	}
 	return s
 }
