@@ -393,7 +393,7 @@ func (d *declaration) compile() *engine.Action {
 	a := &engine.Action{
 		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
 		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
-		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Context: d.context, Rules: d.ruleNames(), Throttle: d.throttle,
+		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Tool: d.tool, Context: d.context, Rules: d.ruleNames(), Throttle: d.throttle,
 	}
 	return a.Ready()
 }
