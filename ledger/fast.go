@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 50, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 51, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 11)
 
 func knows(structs ...any) bool {
@@ -58,6 +58,7 @@ func (w *text) event(e *Event) {
 	w.str("call", e.Call)
 	w.str("action", e.Action)
 	w.str("version", e.Version)
+	w.str("tool", e.Tool)
 	w.str("digest", e.Digest)
 	w.str("within", e.Within)
 	w.str("child", e.Child)

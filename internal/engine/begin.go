@@ -17,6 +17,9 @@ func (r *round) event(t ledger.Type) ledger.Event {
 	e.Task, e.Agent = in.Task, r.agent.Name
 	e.Intent, e.Call, e.Action, e.Version, e.Digest = r.intent(), in.CallID, in.Action, in.Version, in.Digest
 	e.Within, e.Provenance = in.Within, in.Provenance
+	if a := r.agent.Actions[in.Action]; a != nil {
+		e.Tool = a.Tool
+	}
 	return e
 }
 

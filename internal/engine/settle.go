@@ -38,7 +38,7 @@ func (x *Run) event(t ledger.Type, at int64) ledger.Event {
 	b := &x.Begun
 	return ledger.Event{
 		V: ledger.Version, Type: t, At: at, Agent: b.Agent, Task: b.Task, Intent: b.Intent, Call: b.Call, Action: b.Action,
-		Version: b.Version, Digest: b.Digest, Within: b.Within, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
+		Version: b.Version, Tool: b.Tool, Digest: b.Digest, Within: b.Within, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
 	}
 }
 
