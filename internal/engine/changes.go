@@ -339,7 +339,17 @@ func eventText(e *ledger.Event) string {
 }
 
 func appendEvent(dst []byte, e *ledger.Event) []byte {
-	out, err := ledger.AppendEvent(dst, e)
+	return appendShown(dst, e, "")
+}
+
+// appendShown is appendEvent for who may have the text of the risk.
+func appendShown(dst []byte, e *ledger.Event, risk string) (out []byte) {
+	var err error
+	if e.Type == ledger.Begun || e.Type == ledger.Settled { // what they hold passed the strict edge
+		out, err = ledger.AppendKnown(dst, e, risk)
+	} else {
+		out, err = ledger.AppendEvent(dst, e)
+	}
 	if err != nil { // every event that gets here was made by this package from checked values
 		return fmt.Appendf(dst, `{"v":%d,"type":"note","text":%q}`, ledger.Version, err)
 	}
