@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(), newWatch(), newDoctor(), newPrune(),
+	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(), newTrace(), newWatch(), newDoctor(), newPrune(),
 		newPolicy(), newReplay(), newExplain(), newBench(), newVersion())
 	return root
 }
