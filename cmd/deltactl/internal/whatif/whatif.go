@@ -256,7 +256,7 @@ func (t *trial) decide(e *event, was string) {
 func (t *trial) request(e *event) (policy.Request, bool) {
 	a, k := t.agent(e.agent), t.task(e)
 	q := policy.Request{
-		Agent: e.agent, Action: e.Action, Version: e.Version, Declared: 3, Effective: 3, Provenance: e.Provenance, Effect: a.effects[e.Action],
+		Agent: e.agent, Action: e.Action, Version: e.Version, Declared: 3, Effective: 3, Provenance: e.Provenance, Effect: a.effects[e.Action], Tool: e.Tool,
 		Trust: t.model.Trust(a.belief).Score, Left: k.left(), Tenant: k.state.Tenant, Now: e.stored,
 	}
 	if r := e.Risk; r != nil {
