@@ -263,12 +263,34 @@ func (t *Task) ended(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	for _, digest := range v.OpenAsks(endedAsks) {
+		e.later(t.endAsk(ctx, v, digest), "take an approval request back", t)
+	}
 	if v.HasChildren() {
 		e.later(e.endChildren(ctx, t.agent.name, t.local), "end the children", t)
 	}
 	if v.Task.Parent != nil {
 		e.later(e.reportChild(ctx, t.agent.name, t.local), "tell the parent", t)
 	}
+}
+
+// endedAsks bounds how many requests are taken back at once when a task ends; others expire in their time.
+const endedAsks = 256
+
+// endAsk takes back a request of a task that has ended: nobody should be asked about what will not run.
+func (t *Task) endAsk(ctx context.Context, v *engine.View, digest string) error {
+	_, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
+	if err != nil {
+		return err
+	}
+	parked, err := t.parked(ctx, q.Intent)
+	if err != nil {
+		return err
+	}
+	defer t.engine.decided(q.ID)
+	return t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
+		return engine.EndAsk(v, digest, parked, t.engine.who("", "")), nil
+	})
 }
 
 // await waits until the parent knows of the child what it is waited for, doing on the way what others left undone.

@@ -113,6 +113,11 @@ func (e *Engine) reader(q HistoryQuery) (*reader, error) {
 	if q.Agent != "" && action.CheckName(q.Agent) != nil || q.Task != "" && action.CheckName(q.Task) != nil {
 		return nil, fmt.Errorf("there can be no agent %q with a task %q", action.CutTo(q.Agent, action.MaxName), action.CutTo(q.Task, action.MaxName))
 	}
+	for _, c := range q.Codes {
+		if !slices.ContainsFunc(action.Infos(), func(i action.Info) bool { return i.Code == c }) {
+			return nil, fmt.Errorf("%q is no code; doc/outcomes.md lists them", action.CutTo(string(c), action.MaxName))
+		}
+	}
 	r := &reader{e: e, q: q, left: historyScan}
 	if q.After != "" {
 		raw, err := base64.RawURLEncoding.DecodeString(q.After)

@@ -73,6 +73,11 @@ func verdict(event []byte, f *action.Failure) Verdict {
 	if f != nil {
 		v.Code = f.Code
 	}
+	if f != nil && f.Code == action.ApprovalRequired && f.Approval() == "" { // nobody has been asked
+		asked := *f
+		asked.Message = "a person would be asked to approve this call"
+		v.Failure = &asked
+	}
 	return v
 }
 

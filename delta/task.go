@@ -109,7 +109,7 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 	case err != nil:
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	case !reply.OK:
-		return nil, action.Fail(action.TaskClosed, "task %q of agent %q exists already; a task that ended stays ended, open it or choose another id", s.ID, s.Agent)
+		return nil, e.exists(ctx, a, s.ID)
 	}
 	return e.adopt(a, s.ID), nil
 }

@@ -42,7 +42,7 @@ func Open(tb testing.TB, c delta.Config) *Desk {
 	d.Store = faulty.New(c.Store, nil)
 	c.Store = d.Store
 	if c.Authenticator == nil {
-		c.Authenticator = delta.AuthenticatorFunc(vouch)
+		c.Authenticator = delta.VoucherFunc(vouch)
 	}
 	if c.ID == nil {
 		var n atomic.Int64
@@ -64,12 +64,15 @@ func Open(tb testing.TB, c delta.Config) *Desk {
 	return d
 }
 
-func vouch(_ context.Context, credential any) (string, error) {
-	name, ok := credential.(string)
-	if !ok {
-		return "", errors.New("deltatest: a credential is a name")
+// vouch takes a name, or who somebody is with roles, at their word.
+func vouch(_ context.Context, credential any) (delta.Vouched, error) {
+	switch c := credential.(type) {
+	case string:
+		return delta.Vouched{Name: c}, nil
+	case delta.Vouched:
+		return c, nil
 	}
-	return name, nil
+	return delta.Vouched{}, errors.New("deltatest: a credential is a name, or a delta.Vouched")
 }
 
 // Start opens a task; a goal that the engine refuses ends the test.
@@ -82,10 +85,15 @@ func (d *Desk) Start(g delta.Goal) *delta.Task {
 	return t
 }
 
-// As returns the identity of that name, as the desk's authenticator vouches for it; one that it refuses ends the test.
-func (d *Desk) As(name string) delta.Identity {
+// As returns the identity of that name, with roles where some are given, as the desk's authenticator vouches for it; one that
+// it refuses ends the test. An authenticator of your own is given the name where there are no roles, else a delta.Vouched.
+func (d *Desk) As(name string, roles ...string) delta.Identity {
 	d.tb.Helper()
-	id, err := d.Authenticate(context.Background(), name)
+	var credential any = name
+	if len(roles) > 0 {
+		credential = delta.Vouched{Name: name, Roles: roles}
+	}
+	id, err := d.Authenticate(context.Background(), credential)
 	if err != nil {
 		d.tb.Fatalf("deltatest: authenticate %q: %v", name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ func main() {
 // print measures the figures and prints the table; it returns how many miss a bar.
 func print(ctx context.Context, w io.Writer, only string, samples int, each time.Duration) (missed int, err error) {
 	fmt.Fprintf(w, "%s %s/%s, %d threads\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
+	if !slices.ContainsFunc(figures, func(f figure) bool { return strings.Contains(f.name, only) }) {
+		return 0, fmt.Errorf("no figure has %q in its name; they are: %s", only, names())
+	}
 	t := table.New(w, "figure", "beside", "bar", "ratio", "quarters", "µs", "allocs", "")
 	for _, f := range figures {
 		if !strings.Contains(f.name, only) {
@@ -49,6 +53,14 @@ func print(ctx context.Context, w io.Writer, only string, samples int, each time
 		t.Row(f.name, f.beside, f.bars(), f.shown(m.ratio()), f.quarters(m), short(m.subject/1000), short(m.allocs), v)
 	}
 	return missed, t.Flush()
+}
+
+func names() string {
+	var all []string
+	for _, f := range figures {
+		all = append(all, f.name)
+	}
+	return strings.Join(all, "; ")
 }
 
 // bars writes what is promised.

@@ -92,7 +92,7 @@ func (r *round) poolRefuses(w *purse, want action.Cost, no *budget.Refusal) *act
 	if w.pool.Shared && !r.call.Leased && !r.rules.Observe {
 		r.lease = &PoolNeed{Pool: w.pool, ID: w.id, Need: Beyond(plus(w.acc.Granted, want), costOf(w.acc.Limit))}
 	}
-	f := action.Fail(action.BudgetExhausted, "the budget does not allow %q: %s", r.act.Name, no.Message)
+	f := action.Fail(action.BudgetExhausted, "a budget that tasks share does not allow %q: %s", r.act.Name, no.Message)
 	return f.With(action.DetailAxis, no.Axis.String()).With(action.DetailRule, "budget pool "+w.id)
 }
 
