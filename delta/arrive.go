@@ -63,6 +63,16 @@ func (r *arrival) leave(stays bool) {
 	}
 }
 
+// onTheWay are agents that become known if their first task comes to be.
+func (e *Engine) onTheWay() (out []*agentState) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.coming {
+		out = append(out, c.state)
+	}
+	return out
+}
+
 func newAgentState(a *Agent) *agentState {
 	return &agentState{agent: a, folding: make(chan struct{}, 1), space: txn.NewSpace(), gap: true}
 }

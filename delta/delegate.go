@@ -47,6 +47,9 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 		return nil, err
 	}
 	defer func() { who.leave(err == nil) }()
+	if err := e.inherit(ctx, who.state); err != nil {
+		return nil, err
+	}
 	undo, err := e.keepAttachments(ctx, d.State, g.Attachments)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ type Task struct {
 	facted  int           // distinct facts satisfied; -1 is not known
 	asks    func() string // makes ids of approval requests
 	shelf   engine.Shelf
+	handed  handed         // has a lock of its own
 	offers  []action.Offer // the latest, for what changed since
 	concern concern
 	uneasy  atomic.Bool // there is a concern to tell
@@ -85,6 +86,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	}
 	defer func() { who.leave(started != nil) }()
 	a := who.state
+	if err := e.inherit(ctx, a); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
 	if err := e.leaveCard(ctx, a); err != nil {
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	}
