@@ -59,10 +59,10 @@ func MayBreakGlass(v *View, operators []string, who Who) error {
 }
 
 // kin are those who decide nothing about the task: its requester, its agent, and the agents for which that one works.
-func (s *TaskState) kin() []string {
-	all := []string{s.Requester, s.Agent}
-	for i := range s.Bounds {
-		all = append(all, s.Bounds[i].Agent)
+func (p *TaskState) kin() []string {
+	all := []string{p.Requester, p.Agent}
+	for i := range p.Bounds {
+		all = append(all, p.Bounds[i].Agent)
 	}
 	return all
 }
@@ -78,7 +78,7 @@ func (v *View) ofKin(who Who) error {
 }
 
 // somebody reports whether there is anybody on the list who may decide about the task, as far as names tell.
-func (s *TaskState) somebody(list []string) bool {
-	n, open := approval.Could(list, nil, s.kin()...)
+func (p *TaskState) somebody(list []string) bool {
+	n, open := approval.Could(list, nil, p.kin()...)
 	return open || n > 0
 }
