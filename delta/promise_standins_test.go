@@ -2,6 +2,8 @@ package delta_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -88,6 +90,32 @@ func TestWhatIsRefusedRegistersNobody(t *testing.T) {
 	assert.NoError(t, err)
 	_, err = e.Start(t.Context(), delta.Goal{ID: "t", Agent: lead})
 	assert.Error(t, err, "the id was used")
+}
+
+// TestStartsAtOnceAgreeOnAnAgent: of two agents of one name that are started at once, one is known and the other refused.
+func TestStartsAtOnceAgreeOnAnAgent(t *testing.T) {
+	var ran atomic.Int64
+	e := engineFor(t, delta.Config{})
+	for round := range 20 {
+		name := fmt.Sprintf("a%d", round)
+		one, two := delta.NewAgent(name).Grant(counts("one", &ran).MustBuild()).MustBuild(), delta.NewAgent(name).Grant(counts("two", &ran).MustBuild()).MustBuild()
+		started := make(chan *delta.Task, 8)
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				if task, err := e.Start(t.Context(), delta.Goal{Agent: []*delta.Agent{one, two}[i%2]}); err == nil {
+					started <- task
+				}
+			})
+		}
+		all.Wait()
+		close(started)
+		agents := map[*delta.Agent]bool{}
+		for task := range started {
+			agents[task.Agent()] = true
+		}
+		assert.Len(t, agents, 1)
+	}
 }
 
 // TestI16_AStandInIsNotTheParentsAction: a child's action counts as its parent's only where everything that a gate looks at
