@@ -142,7 +142,7 @@ func (t *Task) raise(ctx context.Context, c action.Concern, who engine.Who) (out
 	}
 	id := t.askID()
 	err = t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
-		if v.Task.Status == engine.Paused {
+		if v.Task.Status == engine.Paused && v.Task.Paused != nil {
 			out = t.escalation(v)
 			return nil, nil
 		}
@@ -162,6 +162,7 @@ func (t *Task) raise(ctx context.Context, c action.Concern, who engine.Who) (out
 	if err != nil {
 		return Escalation{}, fmt.Errorf("escalate %s: %w", t, err)
 	}
+	t.passOn(ctx)
 	return out, nil
 }
 
@@ -207,7 +208,9 @@ func (e *Engine) unpause(ctx context.Context, id string, goOn bool, by Identity,
 	if err != nil {
 		return nil, fmt.Errorf("escalation %s: %w", id, err)
 	}
-	if !goOn {
+	if goOn {
+		t.passOn(ctx)
+	} else {
 		t.ended(ctx)
 	}
 	e.decided(id)

@@ -80,6 +80,9 @@ func (w *shift) sweep(ctx context.Context) {
 			{engine.QueueEnds, func(ctx context.Context, s *agentState, task string) error {
 				return e.endChildren(ctx, s.agent.name, task)
 			}},
+			{engine.QueueHolds, func(ctx context.Context, s *agentState, task string) error {
+				return e.tellChildren(ctx, s.agent.name, task)
+			}},
 			{engine.QueueReports, func(ctx context.Context, s *agentState, task string) error {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},
@@ -185,7 +188,8 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err // another worker may hold that version
 	}
-	t.do(ctx, o)
+	out := t.do(ctx, o)
+	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)
 	e.forgetEnded(t)
 	return nil
@@ -280,7 +284,9 @@ func (e *Engine) endTask(ctx context.Context, s *agentState, local string) error
 		if why == "" {
 			return nil, nil // it was resumed meanwhile
 		}
-		return engine.CloseTask(v, e.who("", why))
+		who := e.who("", why)
+		who.By = engine.ByClock
+		return engine.CloseTask(v, who)
 	})
 	if err != nil {
 		return fmt.Errorf("close %s: %w", t, err)

@@ -9,7 +9,8 @@ type Type string
 const (
 	// TaskStarted opens a task: State holds its configuration, Text its goal.
 	TaskStarted Type = "task_started"
-	// TaskChanged replaces the configuration (threshold, limit, approvers, …): State, Identity, Reason.
+	// TaskChanged replaces the configuration (threshold, limit, approvers, …): State, Identity, Reason. Of a child also its
+	// status, when its parent is paused or goes on: Text says so.
 	TaskChanged Type = "task_changed"
 	// PhaseChanged moves the task into another phase: State, Text names it, Reason, Intent where a function did.
 	PhaseChanged Type = "phase_changed"

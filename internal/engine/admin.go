@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type Who struct {
 	Owner    string
 	Intent   string // of the call whose function it was, "" for none
 	Text     string // what the event says besides
+	By       Mover  // ByProgram with an Identity is ByPerson
 }
 
 // Start opens a task. It is refused where the task exists: a task that ended stays ended, whoever reuses its id.
@@ -53,13 +55,16 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 	if v.Task.Status.Ended() {
 		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
 	}
-	if f := within(&v.Task, &next); f != nil {
+	if f := cmp.Or(v.passage(&next, who), within(&v.Task, &next)); f != nil {
 		return nil, f
 	}
 	x := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	e := v.event(t, who.At)
 	v.endOfFamily(x, &e)
+	if next.Status != v.Task.Status && !next.Status.Ended() {
+		v.cascades(x, &e)
+	}
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
 	e.Intent, e.Text = who.Intent, who.Text
 	e.Expires = next.due(v.Snap.Now)

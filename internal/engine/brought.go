@@ -67,6 +67,9 @@ func Conclude(v *View, c action.Conclusion, who Who) (*txn.Txn, error) {
 	next.Conclusion = &c
 	if !ended {
 		next.Status, next.Reason = Closed, who.Reason
+		if f := v.passage(&next, who); f != nil {
+			return nil, f
+		}
 	}
 	what := ledger.TaskConcluded
 	if !ended {

@@ -87,6 +87,7 @@ type TaskState struct {
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`
 	Paused    *Pause       `json:"paused,omitempty"`  // nil where it is not paused
+	Held      *Hold        `json:"held,omitempty"`    // nil where its parent was never paused
 	Eased     int64        `json:"eased,omitempty"`   // executed attempts when a person last let it go on in spite of its friction
 	Brought   *Brought     `json:"brought,omitempty"` // nil where nothing was
 
