@@ -205,13 +205,10 @@ func (f *flight) stillRuns() error {
 	if err != nil {
 		return fmt.Errorf("the store does not tell whether the task still runs: %w", err)
 	}
-	if v.Task.Status == engine.Cancelled {
-		return errCancelled
-	}
 	f.mu.Lock()
 	f.view = v
 	f.mu.Unlock()
-	return nil
+	return goes(v)
 }
 
 // clear is the last look before the function starts.
@@ -227,6 +224,9 @@ func (f *flight) clear() error {
 	}
 	if f.lapsed() {
 		return errors.New("the approval expired before the call could start")
+	}
+	if err := f.stands(); err != nil {
+		return err
 	}
 	return f.t.engine.functions.full()
 }

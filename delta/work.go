@@ -139,13 +139,15 @@ func (w *shift) take(ctx context.Context, s *agentState, queue, member string, d
 	w.mu.Unlock()
 	place := &slot{places: w.slots}
 	w.all.Go(func() {
+		defer func() { // also where a function ends the goroutine
+			w.mu.Lock()
+			delete(w.hand, key)
+			w.mu.Unlock()
+			place.leave()
+		}()
 		if err := do(context.WithValue(context.WithoutCancel(ctx), slotKey{}, place), s, member); err != nil && ctx.Err() == nil {
 			w.e.cfg.Log.Warn("work failed; it is tried again", "queue", queue, "agent", s.agent.name, "member", member, "error", err)
 		}
-		w.mu.Lock()
-		delete(w.hand, key)
-		w.mu.Unlock()
-		place.leave()
 	})
 	return true
 }

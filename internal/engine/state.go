@@ -260,6 +260,9 @@ func (v *View) Describes(task *txn.Space) bool {
 	return v != nil && task.Cells[cellTask].Ver == v.taskVer
 }
 
+// Behind reports whether the space holds the task as it became after the view.
+func (v *View) Behind(task *txn.Space) bool { return task.Cells[cellTask].Ver > v.taskVer }
+
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }
 
