@@ -147,7 +147,7 @@ func (t *Task) raise(ctx context.Context, c action.Concern, who engine.Who) (out
 			return nil, nil
 		}
 		if v.Task.Status.Ended() {
-			return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+			return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status))
 		}
 		rules := &t.engine.rules
 		out = Escalation{

@@ -3,6 +3,7 @@ package delta
 import (
 	"errors"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 )
 
@@ -40,4 +41,12 @@ func (f *flight) stands() error {
 		return err
 	}
 	return goes(v)
+}
+
+// ownWords is what a planner is told of why a call was not started: no words of whoever cancelled the task.
+func ownWords(err error) string {
+	if errors.Is(action.Contain(err), errCancelled) {
+		return errCancelled.Error()
+	}
+	return err.Error()
 }

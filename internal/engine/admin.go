@@ -53,7 +53,7 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 		return nil, action.Fail(action.TaskClosed, "there is no such task")
 	}
 	if v.Task.Status.Ended() {
-		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+		return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status))
 	}
 	if f := cmp.Or(v.passage(&next, who), within(&v.Task, &next)); f != nil {
 		return nil, f
@@ -75,14 +75,14 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 // CancelTask ends a task; nothing begins afterwards.
 func CancelTask(v *View, who Who) (*txn.Txn, error) {
 	next := v.Task
-	next.Status, next.Reason = Cancelled, who.Reason
+	next.end(Cancelled, who)
 	return Change(v, ledger.TaskCancelled, next, who)
 }
 
 // CloseTask ends a task that is done or whose deadline has passed.
 func CloseTask(v *View, who Who) (*txn.Txn, error) {
 	next := v.Task
-	next.Status, next.Reason = Closed, who.Reason
+	next.end(Closed, who)
 	return Change(v, ledger.TaskClosed, next, who)
 }
 
@@ -119,7 +119,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
 	if next == approval.Approved && !v.OpenAt(v.Snap.Now) {
-		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
+		f := v.Task.Because(action.Fail(action.TaskClosed, "the task has ended: the call would never run"))
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}
 	if err := errors.Join(approval.MayDecide(ask, v.Task.Approvers, who.person()), v.ofKin(who)); err != nil {

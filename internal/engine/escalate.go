@@ -199,7 +199,7 @@ var ErrNotPaused = errors.New("it was resolved already, or another has taken its
 func Unpause(v *View, id string, goOn bool, operators []string, who Who) (*txn.Txn, error) {
 	p := v.Task.Paused
 	if v.Task.Status.Ended() {
-		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+		return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status))
 	}
 	if v.Task.Status != Paused || p == nil || p.ID != id {
 		return nil, ErrNotPaused
@@ -230,7 +230,7 @@ func Unpause(v *View, id string, goOn bool, operators []string, who Who) (*txn.T
 	}
 	write(t, &e, nil)
 	next := v.Task
-	next.Status, next.Reason = Cancelled, who.Reason
+	next.end(Cancelled, who)
 	e = v.event(ledger.TaskCancelled, who.At)
 	v.endOfFamily(t, &e)
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
@@ -245,7 +245,7 @@ func (v *View) paused() *action.Failure {
 	}
 	f := action.Fail(action.TaskPaused, "the task is paused until a person has looked at it")
 	if p := v.Task.Paused; p != nil {
-		f = f.With(action.DetailReason, string(p.Concern)+": "+p.Reason)
+		f = f.Quoting(string(p.Concern) + ": " + p.Reason) // a function may have said so
 	}
 	return f
 }

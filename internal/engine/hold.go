@@ -61,7 +61,7 @@ func (v *View) passage(next *TaskState, who Who) *action.Failure {
 	case from == to || slices.Contains(passages[from][to], who.mover()):
 		return nil
 	case v.Task.Status.Ended():
-		return action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+		return v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status))
 	}
 	return v.paused()
 }

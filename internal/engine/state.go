@@ -86,6 +86,7 @@ type TaskState struct {
 	Context   []string     `json:"context,omitempty"`
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`
+	Vouched   bool         `json:"vouched,omitempty"` // Reason is a person's
 	Paused    *Pause       `json:"paused,omitempty"`  // nil where it is not paused
 	Held      *Hold        `json:"held,omitempty"`    // nil where its parent was never paused
 	Eased     int64        `json:"eased,omitempty"`   // executed attempts when a person last let it go on in spite of its friction
