@@ -28,11 +28,13 @@ type Call struct {
 	Provenance action.Provenance
 
 	want *declaration // of a typed call: this very action, no other of its name
+	own  bool         // the engine's own, which alone may bear the id of an undo, or a recorded one
 }
 
 // Why a call under way was told to stop.
 var (
 	errCancelled   = errors.New("the task was cancelled")
+	errStopped     = errors.New("it was cancelled")
 	errDeadline    = errors.New("the deadline of the task passed")
 	errTimeout     = errors.New("the action's timeout passed")
 	errSuperseded  = errors.New("the lease of the call was lost to another worker")
@@ -252,7 +254,8 @@ func (o *observed) marked(out action.Outcome) action.Outcome {
 }
 
 func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
-	own := newSight()
+	t.engine.inheritHalts(ctx)
+	own := &o.own
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {
 			return t.refused(o, failedStore(err))
@@ -399,7 +402,7 @@ func (t *Task) noteLoop(c *engine.Call, code action.Code) {
 
 // again builds the call of a recorded intent, from the event under which it was parked.
 func (t *Task) again(ctx context.Context, e ledger.Event) (*observed, error) {
-	o := t.observe(ctx, Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance})
+	o := t.observe(ctx, Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance, own: true})
 	switch {
 	case o.err != nil:
 		return nil, o.err

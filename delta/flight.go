@@ -205,6 +205,9 @@ func (f *flight) stillRuns() error {
 	if err != nil {
 		return fmt.Errorf("the store does not tell whether the task still runs: %w", err)
 	}
+	if why := v.Stopped(f.intent, true); why != "" {
+		return stoppedBy(why)
+	}
 	f.mu.Lock()
 	f.view = v
 	f.mu.Unlock()

@@ -64,6 +64,7 @@ type shift struct {
 // sweep takes in hand what is due now.
 func (w *shift) sweep(ctx context.Context) {
 	e := w.e
+	e.inheritHalts(ctx)
 	for _, s := range e.known() {
 		if s.agent.card != nil {
 			continue // others have its functions
@@ -215,7 +216,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if v.Task.Status.Ended() {
 		defer e.forget(t)
 	}
-	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
+	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance, own: true})
 	if o.err != nil {
 		return o.err
 	}
