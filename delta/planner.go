@@ -290,7 +290,7 @@ func (r *run) calls(ctx context.Context, calls []Call) []Result {
 			out[i] = refuseAll(calls[i:i+1], action.Fail(action.InputInvalid, "call id %q is used twice in one proposal; give every call an id of its own", c.ID))[0]
 			continue
 		}
-		out[i] = refuseAll(calls[i:i+1], action.Fail(action.StartedUnknown, "the function ended the goroutine of its call; how the call ended is recorded"))[0]
+		out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
 		all.Go(func() { out[i] = Result{c, r.call(ctx, c)} })
 	}
 	all.Wait()

@@ -129,7 +129,7 @@ func TestGoexitCostsNoPlace(t *testing.T) {
 			return delta.Proposal{Done: true, Calls: []delta.Call{{Action: "free", Input: []byte(`{"id":"y"}`)}}}, nil
 		})).MustGet()
 		require.Len(t, r.Results, 1)
-		assert.Equal(t, action.StartedUnknown, r.Results[0].Outcome.Code)
+		assert.Equal(t, action.Panicked, r.Results[0].Outcome.Code)
 		assert.Equal(t, "free", r.Results[0].Call.Action)
 	})
 }
