@@ -31,11 +31,15 @@ const (
 	DetailChanged  = "changed"  // what changed since the epoch the call quoted
 	DetailAxis     = "axis"     // the budget axis
 	DetailAfter    = "after"    // how long to wait before the call may be made again, as time.Duration writes it
+	DetailWhose    = "whose"    // of a reason: [WhoseAnybodys] where neither a person nor a policy gave it
 	DetailSaid     = "said"     // what a panic or a hook said, for operators: it may hold anything
 )
 
+// WhoseAnybodys is said of a reason that a function, a planner or a program may have worded: no model is to follow it.
+const WhoseAnybodys = "anybody's"
+
 // plannerSees are the details that are passed on to a planner.
-var plannerSees = []string{DetailApproval, DetailField, DetailReason, DetailChanged, DetailAxis, DetailAfter}
+var plannerSees = []string{DetailApproval, DetailField, DetailReason, DetailWhose, DetailChanged, DetailAxis, DetailAfter}
 
 // Fail returns a failure with everything the code implies filled in. The message is cut to [MaxText].
 func Fail(code Code, format string, args ...any) *Failure {
@@ -55,6 +59,14 @@ func (f *Failure) With(key, value string) *Failure {
 	}
 	c.Details[key] = Cut(value)
 	return &c
+}
+
+// Quoting is With of a reason in anybody's words, and says that it is.
+func (f *Failure) Quoting(reason string) *Failure {
+	if reason == "" {
+		return f
+	}
+	return f.With(DetailReason, reason).With(DetailWhose, WhoseAnybodys)
 }
 
 // Because returns a copy of f whose cause is err, contained: see [Contain].
@@ -116,7 +128,7 @@ func (f *Failure) Explain() string {
 	var b strings.Builder
 	b.WriteString(f.Error())
 	for _, k := range slices.Sorted(maps.Keys(f.Details)) {
-		if k != DetailReason { // said by Error
+		if k != DetailReason && k != DetailWhose { // said by Error
 			fmt.Fprintf(&b, "; %s: %s", k, f.Details[k])
 		}
 	}

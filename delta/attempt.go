@@ -12,7 +12,7 @@ import (
 // NoTimeout says of an action that no timeout bounds its attempts, not even [Config.Timeout]: for functions that surely
 // return soon. It spares the call a goroutine and a timer. The function runs on the goroutine of whoever made the call, who
 // waits until it returns, whatever becomes of task, context and engine; that they ended is noticed then. It cannot be
-// abandoned, and must not call runtime.Goexit, which would end its caller too.
+// abandoned, and must not call runtime.Goexit, which would end its caller too; a run and [Engine.Work] bear it.
 const NoTimeout time.Duration = -1
 
 // attempt runs the function once, in a goroutine of its own so that it can be abandoned, and says how that ended.

@@ -11,7 +11,7 @@ import (
 
 // Conclude ends the task with a verdict on its goal: nothing starts any more, calls under way finish. Calls that were Ok say
 // nothing about the goal, and a verdict says nothing about them; both are recorded. A task that has ended is not concluded
-// any more, save by a person, see [Task.ConcludeBy].
+// any more, save by a person, see [Task.ConcludeBy], nor is one that waits for a person: the refusal is TASK_PAUSED.
 func (t *Task) Conclude(ctx context.Context, v action.Verdict, reason string) error {
 	return t.conclude(ctx, action.Conclusion{Verdict: v, Reason: reason, By: action.ByProgram}, "")
 }
@@ -81,7 +81,17 @@ func (r *run) concluded(ctx context.Context, p *Proposal) bool {
 		return r.end(RunDone, p.Why, nil)
 	}
 	if err := r.t.conclude(ctx, action.Conclusion{Verdict: p.Verdict, Reason: p.Why, By: action.ByPlanner}, ""); err != nil {
-		return r.end(RunDone, p.Why, err)
+		f := action.FailureOf(err)
+		if f == nil || f.Code != action.TaskPaused {
+			return r.end(RunDone, p.Why, err)
+		}
+		if !r.b.Wait { // a person looks first; whoever runs the task again hears the planner again
+			return r.end(RunPaused, f.Explain(), err)
+		}
+		if !r.t.awaitGoing(ctx) {
+			return r.end(RunStopped, "the task was paused", context.Cause(ctx))
+		}
+		return r.concluded(ctx, p)
 	}
 	r.report.Verdict = p.Verdict
 	return r.end(RunDone, p.Why, nil)

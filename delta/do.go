@@ -60,6 +60,7 @@ func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](o.err)
 	}
 	out := t.do(ctx, o)
+	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)
 	return decided(ctx, out)
 }
@@ -87,6 +88,7 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](first.err)
 	}
 	out := t.do(ctx, first)
+	t.passOnAfter(ctx, out.Code)
 	for parked := waits(out); out.Code == action.ApprovalRequired || out.Code == action.TaskPaused; {
 		if !t.await(ctx, out, c, &parked) {
 			return mo.Ok(out)

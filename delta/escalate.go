@@ -139,12 +139,12 @@ func (t *Task) raise(ctx context.Context, c action.Concern, who engine.Who) (out
 	}
 	id := t.askID()
 	err = t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
-		if v.Task.Status == engine.Paused {
+		if v.Task.Status == engine.Paused && v.Task.Paused != nil {
 			out = t.escalation(v)
 			return nil, nil
 		}
 		if v.Task.Status.Ended() {
-			return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+			return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status))
 		}
 		rules := &t.engine.rules
 		out = Escalation{
@@ -159,6 +159,7 @@ func (t *Task) raise(ctx context.Context, c action.Concern, who engine.Who) (out
 	if err != nil {
 		return Escalation{}, fmt.Errorf("escalate %s: %w", t, err)
 	}
+	t.passOn(ctx)
 	return out, nil
 }
 
@@ -204,7 +205,9 @@ func (e *Engine) unpause(ctx context.Context, id string, goOn bool, by Identity,
 	if err != nil {
 		return nil, fmt.Errorf("escalation %s: %w", id, err)
 	}
-	if !goOn {
+	if goOn {
+		t.passOn(ctx)
+	} else {
 		t.ended(ctx)
 	}
 	e.decided(id)

@@ -61,6 +61,8 @@ func (e *Engine) startDue(ctx context.Context, s *agentState, member string) err
 	return e.startChild(ctx, s.agent.name, task, name)
 }
 
+var errChildChanges = errors.New("the child keeps changing")
+
 // childKey names what those wait for who wait for a child.
 func childKey(agent, task, name string) string {
 	return strings.Join([]string{"child", agent, task, name}, "\n")
@@ -190,7 +192,7 @@ func (e *Engine) endChild(ctx context.Context, agent, task, name, why string) er
 		}
 		return e.reportChild(ctx, c.Agent, c.Task)
 	}
-	return errors.New("the child keeps changing")
+	return errChildChanges
 }
 
 // cancelChild cancels the task of a child; one that was not started yet never will be.
@@ -231,7 +233,7 @@ func (e *Engine) cancelChild(ctx context.Context, parent *engine.View, c engine.
 			return nil
 		}
 	}
-	return errors.New("the child keeps changing")
+	return errChildChanges
 }
 
 // idOf names a task that may not be open here.

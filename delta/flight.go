@@ -115,7 +115,7 @@ func (f *flight) land() {
 // fly is gates 10 to 13.
 func (f *flight) fly() action.Outcome {
 	if err := f.t.aloft.board(f); err != nil {
-		return f.settle(f.notStarted(err.Error()))
+		return f.settle(f.notStarted(ownWords(err)))
 	}
 	var err error
 	if f.key, err = f.t.engine.idempotencyKey(f.ctx, f.def, f.in); err != nil {
@@ -128,10 +128,10 @@ func (f *flight) fly() action.Outcome {
 		return f.settle(engine.End{Code: action.HookFailed, At: f.now(), Failure: action.Fail(action.HookFailed, "a check before the call failed").With(action.DetailSaid, err.Error()).Because(err)})
 	}
 	if err := f.stillRuns(); err != nil {
-		return f.settle(f.notStarted(err.Error()))
+		return f.settle(f.notStarted(ownWords(err)))
 	}
 	if err := f.clear(); err != nil {
-		return f.settle(f.notStarted(err.Error()))
+		return f.settle(f.notStarted(ownWords(err)))
 	}
 	end, err := f.attempts()
 	var out action.Outcome
@@ -213,7 +213,7 @@ func (f *flight) stillRuns() error {
 	f.mu.Lock()
 	f.view = v
 	f.mu.Unlock()
-	return nil
+	return goes(v)
 }
 
 // clear is the last look before the function starts.
@@ -229,6 +229,9 @@ func (f *flight) clear() error {
 	}
 	if f.lapsed() {
 		return errors.New("the approval expired before the call could start")
+	}
+	if err := f.stands(); err != nil {
+		return err
 	}
 	return f.t.engine.functions.full()
 }

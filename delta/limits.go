@@ -53,7 +53,7 @@ func (f *flight) attempts() (engine.End, error) {
 	for n := 1; ; n++ {
 		end, err := f.admitted(n)
 		if err != nil {
-			return f.notStarted(err.Error()), nil
+			return f.notStarted(ownWords(err)), nil
 		}
 		if n > f.def.retries || !f.mayRetry(end) || !f.backOff(n) || f.lapsed() {
 			return end, nil

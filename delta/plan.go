@@ -37,6 +37,17 @@ func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure)
 	return prop, f
 }
 
+// goesOn reports whether the planner is to be asked again before anything is made of its proposal.
+func (r *run) goesOn(p *Proposal) bool {
+	if p.More && !p.Done && len(p.Calls) == 0 && r.more < r.b.Steps {
+		r.more++
+		r.last = nil // it was told
+		return true
+	}
+	r.more = 0
+	return false
+}
+
 // estimate asks the planner what it expects to need, contained like any user code.
 func (r *run) estimate(ctx context.Context) (action.Cost, error) {
 	e, ok := r.p.(Estimator)

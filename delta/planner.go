@@ -45,6 +45,7 @@ type Request struct {
 	Last    []Result // what became of the last proposal's calls, in their order
 	History []Result // all of the run so far, Last included, at most the latest HistoryKept
 	Step    int      // 1 for the first
+	More    bool     // the last proposal said that there is more: it is to be gone on with
 
 	// Children are those of the task, in the order in which they were delegated.
 	Children []ChildStanding
@@ -73,6 +74,10 @@ type Proposal struct {
 	Calls []Call // made in parallel; at most MaxParallel are
 	Done  bool   // nothing more is to be done; Calls are still made
 	Why   string // said with Done: why
+	// More says that nothing is proposed yet, because the planner looks something up or could not finish within what was
+	// reserved: it is asked again, with a reservation of its own. That is neither a step nor idle, as often in a row as a
+	// run may have steps. Calls that it comes with make it an ordinary proposal.
+	More bool
 	// Verdict, said with Done, is the planner's word on the goal: it ends the task, see [Task.Conclude]. Without one the
 	// run ends and the task goes on.
 	Verdict action.Verdict
@@ -173,6 +178,7 @@ type run struct {
 	told    []Result // all of them
 	idle    int      // proposals in a row without a call
 	invalid int      // proposals in a row that broke rules only
+	more    int      // proposals in a row of which there is more to come
 	looping int      // proposals in a row made while a loop stood
 }
 
@@ -199,6 +205,9 @@ func (r *run) step(ctx context.Context) bool {
 	prop, f := r.plan(ctx, req)
 	if f != nil {
 		return r.cannotPlan(ctx, f)
+	}
+	if r.goesOn(&prop) {
+		return false
 	}
 	r.report.Steps++
 	if len(prop.Calls) > r.b.Parallel {
@@ -241,7 +250,7 @@ func (r *run) request(ctx context.Context) (Request, error) {
 	req := Request{
 		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
 		History: slices.Clone(history[max(0, len(history)-HistoryKept):]), Step: r.report.Steps + 1,
-		Children: standings(children),
+		Children: standings(children), More: r.more > 0,
 	}
 	req.bring(r.t, brought)
 	return req, nil
@@ -281,6 +290,7 @@ func (r *run) calls(ctx context.Context, calls []Call) []Result {
 			out[i] = refuseAll(calls[i:i+1], action.Fail(action.InputInvalid, "call id %q is used twice in one proposal; give every call an id of its own", c.ID))[0]
 			continue
 		}
+		out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
 		all.Go(func() { out[i] = Result{c, r.call(ctx, c)} })
 	}
 	all.Wait()

@@ -302,7 +302,8 @@ func (t *Task) cancel(ctx context.Context, who engine.Who) error {
 	return nil
 }
 
-// Done ends the task in the ordinary way: nothing starts any more. Calls under way finish.
+// Done ends the task in the ordinary way: nothing starts any more. Calls under way finish. A task that waits for a person is
+// not done: the refusal is TASK_PAUSED, see [Engine.EndTask].
 func (t *Task) Done(ctx context.Context, reason string) error {
 	err := t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
 		if v.Task.Status == engine.Closed {

@@ -81,6 +81,9 @@ func (w *shift) sweep(ctx context.Context) {
 			{engine.QueueEnds, func(ctx context.Context, s *agentState, task string) error {
 				return e.endChildren(ctx, s.agent.name, task)
 			}},
+			{engine.QueueHolds, func(ctx context.Context, s *agentState, task string) error {
+				return e.tellChildren(ctx, s.agent.name, task)
+			}},
 			{engine.QueueReports, func(ctx context.Context, s *agentState, task string) error {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},
@@ -137,13 +140,15 @@ func (w *shift) take(ctx context.Context, s *agentState, queue, member string, d
 	w.mu.Unlock()
 	place := &slot{places: w.slots}
 	w.all.Go(func() {
+		defer func() { // also where a function ends the goroutine
+			w.mu.Lock()
+			delete(w.hand, key)
+			w.mu.Unlock()
+			place.leave()
+		}()
 		if err := do(context.WithValue(context.WithoutCancel(ctx), slotKey{}, place), s, member); err != nil && ctx.Err() == nil {
 			w.e.cfg.Log.Warn("work failed; it is tried again", "queue", queue, "agent", s.agent.name, "member", member, "error", err)
 		}
-		w.mu.Lock()
-		delete(w.hand, key)
-		w.mu.Unlock()
-		place.leave()
 	})
 	return true
 }
@@ -186,7 +191,8 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err // another worker may hold that version
 	}
-	t.do(ctx, o)
+	out := t.do(ctx, o)
+	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)
 	e.forgetEnded(t)
 	return nil
@@ -281,7 +287,9 @@ func (e *Engine) endTask(ctx context.Context, s *agentState, local string) error
 		if why == "" {
 			return nil, nil // it was resumed meanwhile
 		}
-		return engine.CloseTask(v, e.who("", why))
+		who := e.who("", why)
+		who.By = engine.ByClock
+		return engine.CloseTask(v, who)
 	})
 	if err != nil {
 		return fmt.Errorf("close %s: %w", t, err)

@@ -49,7 +49,7 @@ type Event struct {
 	Returned bool                `json:"returned,omitempty"` // what had been taken was given back
 	Pools    []string            `json:"pools,omitempty"`    // what was reserved counts in these budget pools too, see package budget
 	Limits   []string            `json:"limits,omitempty"`   // places and slots taken under rate limits
-	Cascade  bool                `json:"cascade,omitempty"`  // of a task that ends: its children must end too
+	Cascade  bool                `json:"cascade,omitempty"`  // of a task that ends, is paused or goes on: its children must hear of it
 	Row      *Row                `json:"row,omitempty"`      // what went wrong in a row, this event included; nil where that did not change
 
 	// Who decided, on what grounds.

@@ -9,7 +9,8 @@ type Type string
 const (
 	// TaskStarted opens a task: State holds its configuration, Text its goal.
 	TaskStarted Type = "task_started"
-	// TaskChanged replaces the configuration (threshold, limit, approvers, …): State, Identity, Reason.
+	// TaskChanged replaces the configuration (threshold, limit, approvers, …): State, Identity, Reason. Of a child also its
+	// status, when its parent is paused or goes on: Text says so.
 	TaskChanged Type = "task_changed"
 	// PhaseChanged moves the task into another phase: State, Text names it, Reason, Intent where a function did.
 	PhaseChanged Type = "phase_changed"
@@ -60,6 +61,7 @@ const (
 	GlassClosed Type = "glass_closed"
 
 	// Begun is written before any effect: the intent holds Reserved, Claimed and Approval under Fence and Owner.
+	// Text is the id of the override that let it through.
 	Begun Type = "begun"
 	// Attempt is written before a repeated attempt of an intent: Attempt, and Failure and Charged of the one before; what
 	// that used is counted with the end of the intent.

@@ -77,14 +77,23 @@ func (p *post) deliver(n Notice) error {
 	return err
 }
 
-// try hands the notice to the notifier once. What it does wrong is an error.
-func (p *post) try(n Notice) (err error) {
+// try hands the notice to the notifier once. What it does wrong is an error, also where it ends its goroutine, which is its
+// own for that.
+func (p *post) try(n Notice) error {
 	ctx, cancel := context.WithTimeout(p.d.ctx, p.d.cfg.Timeout)
 	defer cancel()
-	defer func() {
-		if v := recover(); v != nil {
-			err = said(v)
-		}
+	back := make(chan error, 1)
+	go func() {
+		err := errExited
+		defer func() { back <- err }() // apart from what reads a panic's value: that may end the goroutine too
+		defer func() {
+			if v := recover(); v != nil {
+				err = said(v)
+			}
+		}()
+		err = p.to.Notify(ctx, n)
 	}()
-	return p.to.Notify(ctx, n)
+	return <-back
 }
+
+var errExited = errors.New("the notifier ended its goroutine")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -19,6 +20,7 @@ type Who struct {
 	Owner    string
 	Intent   string // of the call whose function it was, "" for none
 	Text     string // what the event says besides
+	By       Mover  // ByProgram with an Identity is ByPerson
 }
 
 // Start opens a task. It is refused where the task exists: a task that ended stays ended, whoever reuses its id.
@@ -49,15 +51,18 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 		return nil, action.Fail(action.TaskClosed, "there is no such task")
 	}
 	if v.Task.Status.Ended() {
-		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+		return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status))
 	}
-	if f := within(&v.Task, &next); f != nil {
+	if f := cmp.Or(v.passage(&next, who), within(&v.Task, &next)); f != nil {
 		return nil, f
 	}
 	x := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	e := v.event(t, who.At)
 	v.endOfFamily(x, &e)
+	if next.Status != v.Task.Status && !next.Status.Ended() {
+		v.cascades(x, &e)
+	}
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
 	e.Intent, e.Text = who.Intent, who.Text
 	e.Expires = next.due(v.Snap.Now)
@@ -68,14 +73,14 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 // CancelTask ends a task; nothing begins afterwards.
 func CancelTask(v *View, who Who) (*txn.Txn, error) {
 	next := v.Task
-	next.Status, next.Reason = Cancelled, who.Reason
+	next.end(Cancelled, who)
 	return Change(v, ledger.TaskCancelled, next, who)
 }
 
 // CloseTask ends a task that is done or whose deadline has passed.
 func CloseTask(v *View, who Who) (*txn.Txn, error) {
 	next := v.Task
-	next.Status, next.Reason = Closed, who.Reason
+	next.end(Closed, who)
 	return Change(v, ledger.TaskClosed, next, who)
 }
 
@@ -105,7 +110,7 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, err)
 	}
 	if next == approval.Approved && !v.OpenAt(v.Snap.Now) {
-		f := action.Fail(action.TaskClosed, "the task has ended: the call would never run").With(action.DetailReason, v.Task.Reason)
+		f := v.Task.Because(action.Fail(action.TaskClosed, "the task has ended: the call would never run"))
 		return nil, fmt.Errorf("approval %s: %w", ask.ID, f)
 	}
 	if err := v.May(Approver, nil, &ask, who); err != nil {

@@ -98,6 +98,9 @@ func (r *round) begun(g *grounds) {
 		g.policy = ledger.PolicyShown{Version: r.policy.Version, Reason: r.policy.Reason}
 		e.Policy = &g.policy
 	}
+	if r.glass != nil {
+		e.Text = r.glass.ID
+	}
 	if r.expires == 0 {
 		return
 	}

@@ -59,14 +59,17 @@ func Conclude(v *View, c action.Conclusion, who Who) (*txn.Txn, error) {
 		return nil, nil
 	}
 	if ended && c.By != action.ByPerson {
-		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so; a person may still judge it", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+		return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so; a person may still judge it", v.Task.Status))
 	}
 	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
 	v.PinTask(t)
 	next := v.Task
 	next.Conclusion = &c
 	if !ended {
-		next.Status, next.Reason = Closed, who.Reason
+		next.end(Closed, who)
+		if f := v.passage(&next, who); f != nil {
+			return nil, f
+		}
 	}
 	what := ledger.TaskConcluded
 	if !ended {

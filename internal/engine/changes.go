@@ -141,6 +141,7 @@ func (c *changes) task(e *ledger.Event) {
 		}
 		return
 	}
+	c.tells(e)
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
 	if e.Type == ledger.TaskStarted {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueHistory, Val: e.Task})

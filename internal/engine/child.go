@@ -22,6 +22,7 @@ import (
 //	parent  granted, budget reserved       ─ QueueStarts  → child  started
 //	child   ended                          ─ QueueReports → parent charged, the rest of the budget given back
 //	parent  ended                          ─ QueueEnds    → child  cancelled
+//	parent  paused, or goes on             ─ QueueHolds   → child  likewise
 //
 // Every step is idempotent, so any worker may do it, again and beside others.
 const (
@@ -140,6 +141,11 @@ func (v *View) Children() ([]Child, error) {
 func (v *View) HasChildren() bool {
 	n := v.Snap.Task.Counters
 	return n[countChildren]+n[countWaiting] > 0
+}
+
+// HasFamily is HasChildren of a task that nobody decoded.
+func HasFamily(task *txn.Space) bool {
+	return task.Counters[countChildren]+task.Counters[countWaiting] > 0
 }
 
 // LookAtTask decodes the task of a snapshot and nothing else: for tasks of agents that this worker may not have.

@@ -45,7 +45,7 @@ func EndAsk(v *View, digest string, parked *ledger.Event, who Who) *txn.Txn {
 		if v.Task.Status == Cancelled {
 			code = action.Cancelled
 		}
-		f := action.Fail(code, "the task ended while a person was asked about this call").With(action.DetailReason, v.Task.Reason)
+		f := v.Task.Because(action.Fail(code, "the task ended while a person was asked about this call"))
 		v.endParked(t, parked, f.With(action.DetailApproval, q.ID), who)
 	}
 	return t

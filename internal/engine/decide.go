@@ -181,11 +181,11 @@ func (r *round) taskRuns() *action.Failure {
 	case v.taskVer == 0:
 		return action.Fail(action.TaskClosed, "there is no such task; start it first")
 	case v.Task.Status == Cancelled:
-		return action.Fail(action.Cancelled, "the task was cancelled").With(action.DetailReason, v.Task.Reason)
+		return v.Task.Because(action.Fail(action.Cancelled, "the task was cancelled"))
 	case v.Task.Status == Paused:
 		return v.paused()
 	case v.Task.Status != Running:
-		return action.Fail(action.TaskClosed, "the task has ended").With(action.DetailReason, v.Task.Reason)
+		return v.Task.Because(action.Fail(action.TaskClosed, "the task has ended"))
 	case v.Task.Deadline == 0:
 		return nil
 	case r.call.Now >= v.Task.Deadline:

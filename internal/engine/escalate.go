@@ -139,7 +139,7 @@ func Friction(rules *Rules, v *View) float64 {
 
 // Raise brings a task before a person: it pauses where somebody can be asked. Nil where it is paused already or has ended.
 func Raise(rules *Rules, v *View, c action.Concern, why, id string, who Who) *txn.Txn {
-	if !v.Exists() || v.Task.Status != Running {
+	if s := v.Task.standing(); !v.Exists() || s != Running && s != onHold {
 		return nil
 	}
 	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
@@ -160,6 +160,7 @@ func (v *View) raise(rules *Rules, t *txn.Txn, c action.Concern, why, id string,
 			next.Paused.Until = v.Snap.Now + n
 		}
 		e.State, e.Expires = stateText(next), next.due(v.Snap.Now)
+		v.cascades(t, &e)
 	}
 	write(t, &e, nil)
 }
@@ -198,7 +199,7 @@ var ErrNotPaused = errors.New("it was resolved already, or another has taken its
 func Unpause(v *View, id string, goOn bool, operators []string, who Who) (*txn.Txn, error) {
 	p := v.Task.Paused
 	if v.Task.Status.Ended() {
-		return nil, action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status).With(action.DetailReason, v.Task.Reason)
+		return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task is %s and stays so", v.Task.Status))
 	}
 	if v.Task.Status != Paused || p == nil || p.ID != id {
 		return nil, ErrNotPaused
@@ -212,7 +213,14 @@ func Unpause(v *View, id string, goOn bool, operators []string, who Who) (*txn.T
 	e.Escalation, e.Text, e.Identity, e.Reason = id, string(p.Concern), who.Identity, who.Reason
 	if goOn {
 		next := v.Task
-		next.Status = Running
+		next.Status, next.Paused = Running, nil
+		if next.Held != nil && next.Held.Paused {
+			next.Status = Paused // its parent still is
+		}
+		if f := v.passage(&next, who); f != nil {
+			return nil, f
+		}
+		v.cascades(t, &e)
 		if p.Concern == action.ConcernBudget {
 			next.Eased = max(1, v.Runs())
 		}
@@ -222,7 +230,7 @@ func Unpause(v *View, id string, goOn bool, operators []string, who Who) (*txn.T
 	}
 	write(t, &e, nil)
 	next := v.Task
-	next.Status, next.Reason = Cancelled, who.Reason
+	next.end(Cancelled, who)
 	e = v.event(ledger.TaskCancelled, who.At)
 	v.endOfFamily(t, &e)
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)
@@ -232,9 +240,12 @@ func Unpause(v *View, id string, goOn bool, operators []string, who Who) (*txn.T
 
 // paused is the refusal of what would begin while the task waits for a person.
 func (v *View) paused() *action.Failure {
+	if v.Task.standing() == onHold {
+		return action.Fail(action.TaskPaused, "the task is paused until a person has looked at the one for which it works")
+	}
 	f := action.Fail(action.TaskPaused, "the task is paused until a person has looked at it")
 	if p := v.Task.Paused; p != nil {
-		f = f.With(action.DetailReason, string(p.Concern)+": "+p.Reason)
+		f = f.Quoting(string(p.Concern) + ": " + p.Reason) // a function may have said so
 	}
 	return f
 }

@@ -55,7 +55,7 @@ func readGlass(t txn.Token) (g Glass, ok bool) {
 // BreakGlass opens an override for so many µs. One at a time: two would leave it open which of them let a call through.
 func BreakGlass(v *View, g Glass, ttl int64, who Who) (*txn.Txn, error) {
 	if !v.OpenAt(v.Snap.Now) {
-		return nil, action.Fail(action.TaskClosed, "the task has ended").With(action.DetailReason, v.Task.Reason)
+		return nil, v.Task.Because(action.Fail(action.TaskClosed, "the task has ended"))
 	}
 	if old, open := OpenGlass(v, v.Snap.Now); open {
 		return nil, fmt.Errorf("override %s, opened by %s, still stands: close it first", old.ID, old.By)

@@ -32,10 +32,11 @@ func Recheck(rules *Rules, agent *Agent, v *View, begun *ledger.Event, call *Cal
 }
 
 // mayGoOn is Recheck for a further attempt. What let the call through let it through with its declared retries: its own
-// failures do not make it ask a person anew, but they count towards the ceiling.
+// failures do not make it ask a person anew, but they count towards the ceiling. What went through an override goes on no
+// longer than one stands.
 func mayGoOn(rules *Rules, agent *Agent, v *View, begun *ledger.Event, call *Call) *action.Failure {
 	f := Recheck(rules, agent, v, begun, call)
-	if f != nil && f.Code == action.ApprovalRequired {
+	if f != nil && f.Code == action.ApprovalRequired && begun.Text == "" {
 		return nil
 	}
 	return f

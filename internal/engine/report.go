@@ -65,7 +65,7 @@ func ChargeChild(v *View, name string, t Tally, at int64) (x *txn.Txn, heir stri
 	}
 	write(x, &e, before)
 	if next != nil {
-		v.promote(x, next, at)
+		v.promote(x, next, at, "")
 		heir = next.Name
 	}
 	return x, heir, nil
@@ -74,7 +74,7 @@ func ChargeChild(v *View, name string, t Tally, at int64) (x *txn.Txn, heir stri
 // heir finds who takes the slot of a child that ended, and names it in the event.
 func (v *View) heir(x *txn.Txn, e *ledger.Event) (*Child, error) {
 	v.PinTask(x)
-	if v.Task.Status.Ended() {
+	if v.Task.Status != Running { // nothing begins; once it goes on, those that wait are looked after
 		return nil, nil
 	}
 	if v.Snap.Task.Counters[countWaiting] <= 0 {
@@ -94,13 +94,13 @@ func (v *View) heir(x *txn.Txn, e *ledger.Event) (*Child, error) {
 	return nil, fmt.Errorf("task %s: children are said to wait, and none does", v.Task.ID)
 }
 
-// promote lets a child start that waited.
-func (v *View) promote(x *txn.Txn, c *Child, at int64) {
+// promote lets a child start that waited; why is textRoom where it does not take the place of another.
+func (v *View) promote(x *txn.Txn, c *Child, at int64, why string) {
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellChild + c.Name, N: v.Snap.Task.Cells[cellChild+c.Name].Ver})
 	before := c.held()
 	c.Status = ChildActive
 	e := v.event(ledger.ChildGranted, at)
-	e.Child, e.Reserved, e.State = c.Name, c.Held, jsonText(*c)
+	e.Child, e.Reserved, e.State, e.Text = c.Name, c.Held, jsonText(*c), why
 	write(x, &e, before)
 }
 
@@ -192,9 +192,10 @@ func (c *changes) child(e, held *ledger.Event) {
 	case ledger.ChildQueued:
 		c.count(countWaiting, 1)
 	case ledger.ChildGranted:
-		if waited { // it takes the slot of one that ended
+		if waited {
 			c.count(countWaiting, -1)
-		} else {
+		}
+		if !waited || e.Text == textRoom { // else it takes the slot of one that ended
 			c.count(countChildren, 1)
 		}
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueStarts, Val: member(e.Task, e.Child)})

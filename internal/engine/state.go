@@ -87,7 +87,9 @@ type TaskState struct {
 	Context   []string     `json:"context,omitempty"`
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`
+	Vouched   bool         `json:"vouched,omitempty"` // Reason is a person's
 	Paused    *Pause       `json:"paused,omitempty"`  // nil where it is not paused
+	Held      *Hold        `json:"held,omitempty"`    // nil where its parent was never paused
 	Eased     int64        `json:"eased,omitempty"`   // executed attempts when a person last let it go on in spite of its friction
 	Brought   *Brought     `json:"brought,omitempty"` // nil where nothing was
 
@@ -264,6 +266,9 @@ func Waiting(v *View) (n int) {
 func (v *View) Describes(task *txn.Space) bool {
 	return v != nil && task.Cells[cellTask].Ver == v.taskVer
 }
+
+// Behind reports whether the space holds the task as it became after the view.
+func (v *View) Behind(task *txn.Space) bool { return task.Cells[cellTask].Ver > v.taskVer }
 
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }

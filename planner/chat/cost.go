@@ -61,6 +61,7 @@ func (p Price) cost(u Usage) action.Cost {
 type spending struct {
 	Usage
 	estimated bool
+	reserved  action.Cost // for them all
 }
 
 // mostTokens is more than any provider counts for one reply.

@@ -142,27 +142,36 @@ func (p *Planner) Plan(ctx context.Context, r delta.Request) (delta.Proposal, er
 	if err != nil {
 		return delta.Proposal{}, err
 	}
-	var spent spending
+	spent := spending{reserved: p.EstimatePlan()}
 	prop, size, err := p.propose(ctx, t, &spent)
 	p.next.Store(int64(t.tokens(t.prompt().size()+size) + p.cfg.MaxOutput))
 	prop.Used, prop.Estimated = p.cfg.Price.cost(spent.Usage), spent.estimated
 	return prop, err
 }
 
-// maxReads is how often in one proposal a model may read without proposing anything.
-const maxReads = 4
-
-// propose asks until there is a proposal: what the planner can answer itself is answered at once. It returns the size of
-// the last reply too.
+// propose asks until there is a proposal: what the planner can answer itself is answered at once, as far as the reservation
+// goes. It returns the size of the last reply too.
 func (p *Planner) propose(ctx context.Context, t *talk, spent *spending) (delta.Proposal, int, error) {
-	for reads := 0; ; reads++ {
+	for {
 		reply, err := p.ask(ctx, t, spent)
+		if errors.Is(err, errNoRoom) {
+			t.again = true
+			return t.later("the reply broke off; it is asked for again"), 0, nil
+		}
 		if err != nil {
 			return delta.Proposal{}, 0, err
 		}
+		t.broken = 0
 		prop := t.take(reply)
-		if prop.Done || len(prop.Calls) > 0 || !t.answered() || reads == maxReads {
+		if prop.Done || len(prop.Calls) > 0 || !t.answered() {
+			t.reads = 0
 			return prop, reply.size(), nil
+		}
+		if t.reads++; t.reads > maxReads {
+			return prop, reply.size(), nil
+		}
+		if !p.room(t, spent) {
+			return t.later("the model reads"), reply.size() + t.said.size(), nil
 		}
 		if err := t.answer(nil, "Go on."); err != nil {
 			return prop, 0, fmt.Errorf("chat: %w", err)
@@ -174,6 +183,12 @@ func (p *Planner) propose(ctx context.Context, t *talk, spent *spending) (delta.
 func (p *Planner) listen(ctx context.Context, r delta.Request) (*talk, error) {
 	t := p.talk
 	switch {
+	case r.More && t != nil && t.again && r.Step == t.step:
+		t.again = false // the prompt that got no whole reply is sent once more
+		return t, nil
+	case r.More && (t == nil || t.said == nil || r.Step != t.step):
+		return nil, fmt.Errorf("chat: step %d does not go on with what this planner planned last; a planner serves one run at a time", r.Step)
+	case r.More:
 	case r.Step <= 1:
 		number, err := p.cfg.number()
 		if err != nil {
@@ -201,8 +216,11 @@ func (p *Planner) ask(ctx context.Context, t *talk, spent *spending) (Reply, err
 	if err := t.fit(); err != nil {
 		return Reply{}, err
 	}
-	trimmed, broken := false, 0
-	for {
+	trimmed, first := false, true
+	for ; ; first = false {
+		if !first && !p.room(t, spent) {
+			return Reply{}, errNoRoom
+		}
 		prompt := t.prompt()
 		sent := prompt.size()
 		reply, err := p.model.Ask(ctx, prompt)
@@ -219,8 +237,8 @@ func (p *Planner) ask(ctx context.Context, t *talk, spent *spending) (Reply, err
 			if t.shrink(t.limit*2/3, t.limit) != nil {
 				return Reply{}, err
 			}
-		case errors.Is(err, ErrCut) && broken < p.cfg.Resend:
-			broken++
+		case errors.Is(err, ErrCut) && t.broken < p.cfg.Resend:
+			t.broken++
 		default:
 			return Reply{}, err
 		}

@@ -30,6 +30,9 @@ type talk struct {
 	limit   int     // tokens that a prompt may have
 	rate    float64 // tokens a byte, as measured
 	quiet   int     // replies in a row without a call
+	reads   int     // replies in a row that only read
+	broken  int     // replies in a row that broke off
+	again   bool    // the last prompt got no whole reply and is to be sent again
 	ids     map[string]bool
 	skill   func(name, file string) (string, error) // reads one; nil where there are none
 }
@@ -39,6 +42,14 @@ type said struct {
 	text  string
 	calls []made
 	note  string // what it is to be told about the message itself
+}
+
+// size of what is answered without the engine, in bytes.
+func (s *said) size() (n int) {
+	for _, m := range s.calls {
+		n += len(m.reply) + overhead
+	}
+	return n
 }
 
 // made is one call of the assistant.
@@ -132,6 +143,9 @@ func (t *talk) answerTo(m made, res delta.Result) answer {
 	told := map[string]any{}
 	if f := o.Failure; f != nil && info.Executed == action.No && o.Code != action.HookFailed {
 		a.head += words(f)
+		if f.Details[action.DetailWhose] != "" {
+			told[action.DetailReason] = f.Details[action.DetailReason]
+		}
 	} else if f != nil {
 		told["message"] = f.Message
 		for k, v := range f.Details {
@@ -155,6 +169,9 @@ func words(f *action.Failure) string {
 		s += "\nThe engine says: " + quoted(f.Message)
 	}
 	for _, k := range slices.Sorted(maps.Keys(f.Details)) {
+		if k == action.DetailWhose || k == action.DetailReason && f.Details[action.DetailWhose] != "" {
+			continue // anybody's words stand in the fence
+		}
 		s += "\n" + clean(k, maxWire) + ": " + quoted(f.Details[k])
 	}
 	return s
