@@ -88,7 +88,7 @@ func entryOf(r *delta.Record, key []byte, begun int64) Entry {
 	e := &r.Event
 	x := Entry{
 		Ledger: ledger.NameOf(r.Agent, r.Task), Seq: r.Seq, Event: e.Type, Status: statusOf(e), Code: e.Code,
-		Agent: e.Agent, Task: r.TaskID(), Action: e.Action, Version: e.Version, Intent: e.Intent, Attempt: e.Attempt, Within: e.Within, Child: e.Child,
+		Agent: e.Agent, Task: r.TaskID(), Action: e.Action, Tool: e.Tool, Version: e.Version, Intent: e.Intent, Attempt: e.Attempt, Within: e.Within, Child: e.Child,
 		At: time.UnixMicro(e.At).UTC(), Stored: time.UnixMicro(r.Stored).UTC(), Duration: e.Charged.Duration,
 		Approval: e.Approval, Escalation: e.Escalation, Identity: e.Identity, Waived: len(e.Waived), Digest: e.Digest,
 		Input: digest(key, "input", e.Input), Output: digest(key, "output", e.Output),

@@ -27,7 +27,7 @@ type Variant struct {
 // Cases returns every case in order of its id. It is a fresh copy.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{approvalCases(), turnCases(), budgetCases(), inputCases(), authorityCases(), waitCases(), changeCases(), effectCases(), leaseCases(), cancelCases(), childCases()} {
+	for _, part := range [][]Case{approvalCases(), turnCases(), budgetCases(), inputCases(), authorityCases(), waitCases(), changeCases(), effectCases(), leaseCases(), cancelCases(), childCases(), compensateCases()} {
 		all = append(all, part...)
 	}
 	return sorted(all)

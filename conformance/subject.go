@@ -86,6 +86,13 @@ type (
 	Delegator interface {
 		Delegate(ctx context.Context, task, name string, g Goal) (child string, err error)
 	}
+	// Compensator undoes what completed in a task by the actions that Action.Undo names.
+	Compensator interface {
+		// Compensate undoes what it can. An error says that something that could be undone is not.
+		Compensate(ctx context.Context, task string) error
+		// Escalated reports whether the task was brought before a person.
+		Escalated(ctx context.Context, task string) (bool, error)
+	}
 	// Stopper closes the engine in a hurry: calls under way are told to stop. The store stays.
 	Stopper interface{ Stop() error }
 )
@@ -117,6 +124,7 @@ type Action struct {
 	Retries int
 	Keyed   bool          // calls carry an idempotency key made of their input
 	Timeout time.Duration // 0 is the engine's
+	Undo    string        // the action that undoes it, by the same input; declared before it
 	// Before runs between the durable begin and the function. An error keeps the function from running.
 	Before func(context.Context) error
 	Do     Func

@@ -118,6 +118,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	}
 	faults = append(faults, a.checkBindings(order)...)
 	faults = append(faults, a.checkNames(order)...)
+	faults = append(faults, a.checkUndo(order)...)
 	faults = append(faults, b.collectDelegable(a)...)
 	faults = append(faults, b.unsound...)
 	if len(faults) > 0 {

@@ -3,8 +3,6 @@ package delta
 import (
 	"context"
 	"time"
-
-	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 )
 
 // beat keeps the lease alive, and notices when the task is cancelled or the lease lost elsewhere.
@@ -31,6 +29,7 @@ func (f *flight) renew() bool {
 		x = f.run.Keep(ttl)
 	}
 	f.mu.Unlock()
+	f.t.engine.inheritHalts(f.ctx)
 	sent := time.Now()
 	reply, err := f.t.engine.apply(f.ctx, x)
 	switch {
@@ -56,8 +55,8 @@ func (f *flight) taskChanged() bool {
 	f.mu.Lock()
 	f.view = v
 	f.mu.Unlock()
-	if v.Task.Status == engine.Cancelled {
-		f.stop(errCancelled)
+	if why := v.Stopped(f.intent, false); why != "" {
+		f.stop(stoppedBy(why))
 	}
 	return f.renewOnce()
 }

@@ -524,8 +524,8 @@ const (
 
 func outcomesTable() string {
 	var b strings.Builder
-	b.WriteString("\n| code | gate | layer | executed | risk learns | satisfies | budget | retryable | violation | ledger event | what a planner is told |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| code | gate | layer | executed | risk learns | satisfies | budget | retryable | violation | ledger event | metric | what a planner is told |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, i := range action.Infos() {
 		gate, event := "—", "none"
 		if i.Gate > 0 {
@@ -534,11 +534,40 @@ func outcomesTable() string {
 		if e := recorded[i.Code]; e != "" {
 			event = "`" + string(e) + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",
-			i.Code, gate, i.Layer, i.Executed, i.Learns, yes(i.Satisfies), i.Charge, yes(i.Retryable), yes(i.Violation), event, i.Tells)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",
+			i.Code, gate, i.Layer, i.Executed, i.Learns, yes(i.Satisfies), i.Charge, yes(i.Retryable), yes(i.Violation), event, metric(i.Code), i.Tells)
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// metric is what counts the code, beside it as the attribute delta.code where that is an end of an action.
+func metric(c action.Code) string {
+	switch recorded[c] {
+	case ledger.Refused:
+		return "`delta.action.ended` refused"
+	case ledger.ApprovalRequested:
+		return "`delta.approval.requested`"
+	case ledger.Late:
+		return "`delta.tool.late`"
+	case ledger.Settled:
+		if c == action.OK {
+			return "`delta.action.ended` completed"
+		}
+		return "`delta.action.ended` failed"
+	}
+	return "none"
+}
+
+// TestOutcomesNameMetrics: what the table calls a metric is one.
+func TestOutcomesNameMetrics(t *testing.T) {
+	text, err := os.ReadFile("../doc/telemetry.md")
+	require.NoError(t, err)
+	for _, i := range action.Infos() {
+		if name, _, _ := strings.Cut(metric(i.Code), " "); name != "none" {
+			assert.Contains(t, string(text), "| "+name+" |")
+		}
+	}
 }
 
 func yes(b bool) string {

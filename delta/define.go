@@ -51,6 +51,7 @@ type declaration struct {
 	approve                    bool
 	quorum                     *approval.Quorum
 	undoneBy                   string
+	undo                       func(action.Input, json.RawMessage) (json.RawMessage, error) // makes the input of the call that does
 	untilTrust                 float64
 	timeout                    time.Duration
 	retries                    int
@@ -303,12 +304,6 @@ func (b Builder[In, Out]) Timeout(t time.Duration) Builder[In, Out] {
 	return b
 }
 
-// Retry allows up to n more attempts after a failed one. It needs an effect that may be repeated, or an idempotency key.
-func (b Builder[In, Out]) Retry(n int) Builder[In, Out] {
-	b.d.retries = n
-	return b
-}
-
 // IdempotencyKey declares that the effect happens once per key however often it is attempted. The function finds the key
 // in its context and passes it on.
 func (b Builder[In, Out]) IdempotencyKey(key func(In) string) Builder[In, Out] {
@@ -368,7 +363,7 @@ func (d *declaration) compile() *engine.Action {
 	a := &engine.Action{
 		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
 		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
-		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Context: d.context, Rules: d.ruleNames(), Throttle: d.throttle,
+		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Tool: d.tool, Context: d.context, Rules: d.ruleNames(), Throttle: d.throttle,
 	}
 	return a.Ready()
 }

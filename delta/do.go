@@ -33,6 +33,7 @@ type Call struct {
 // Why a call under way was told to stop.
 var (
 	errCancelled   = errors.New("the task was cancelled")
+	errStopped     = errors.New("it was cancelled")
 	errDeadline    = errors.New("the deadline of the task passed")
 	errTimeout     = errors.New("the action's timeout passed")
 	errSuperseded  = errors.New("the lease of the call was lost to another worker")
@@ -250,7 +251,8 @@ func (o *observed) marked(out action.Outcome) action.Outcome {
 }
 
 func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
-	own := newSight()
+	t.engine.inheritHalts(ctx)
+	own := &o.own
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {
 			return t.refused(o, failedStore(err))

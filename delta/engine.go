@@ -49,6 +49,7 @@ type Engine struct {
 	pulse    *pulse
 	debts    debts
 	gauges   gauges
+	halts    halts
 
 	functions, inputs, policies, planners, identities crowd // user code by kind
 }
@@ -63,6 +64,7 @@ type agentState struct {
 	gap     bool
 	folded  *engine.Folded // what this engine folded last
 	folding chan struct{}  // held by who folds
+	heir    atomic.Bool    // it was seen whether everything is halted
 	cold    txn.Space      // of records that nobody keeps, used again
 	now     int64          // store time, µs, as of
 	at      time.Time      // this worker time
@@ -151,6 +153,9 @@ func (e *Engine) state(a *Agent) *agentState {
 	if s == nil || s.agent != a {
 		s = &agentState{agent: a, folding: make(chan struct{}, 1), space: txn.NewSpace(), gap: true}
 		e.agents[a.name] = s
+		for _, w := range a.Warnings() {
+			e.cfg.Log.Warn("declaration", "agent", a.name, "warning", w)
+		}
 	}
 	return s
 }

@@ -205,8 +205,8 @@ func (f *flight) stillRuns() error {
 	if err != nil {
 		return fmt.Errorf("the store does not tell whether the task still runs: %w", err)
 	}
-	if v.Task.Status == engine.Cancelled {
-		return errCancelled
+	if why := v.Stopped(f.intent, true); why != "" {
+		return stoppedBy(why)
 	}
 	f.mu.Lock()
 	f.view = v

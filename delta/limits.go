@@ -17,6 +17,12 @@ const (
 	longPause  = 10 * time.Second
 )
 
+// Retry allows up to n more attempts after a failed one. It needs an effect that may be repeated, or an idempotency key.
+func (b Builder[In, Out]) Retry(n int) Builder[In, Out] {
+	b.d.retries = n
+	return b
+}
+
 // Backoff says how long to wait between attempts: first before the second, twice that before the third and so on, at most
 // most, each half as long or half as long again by chance, so that callers that failed together do not come back together.
 // Default 100 ms and 10 s.

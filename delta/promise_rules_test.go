@@ -13,6 +13,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/tool"
 )
 
 // ruled compiles Cedar text.
@@ -78,6 +79,20 @@ func TestRulesSeeTenantAndBudget(t *testing.T) {
 	assert.Equal(t, action.Denied, other.Do(t.Context(), call("look", "x")).MustGet().Code, "nobody said for whom: the attribute is missing")
 	_, err := e.Start(t.Context(), delta.Goal{Agent: agent, Tenant: "a b"})
 	require.ErrorContains(t, err, "goal tenant")
+}
+
+// The resource is the tool that executes the action, and without one the action's own name.
+func TestRulesSeeWhichToolExecutes(t *testing.T) {
+	r := registered(t, tool.Tool{Contract: contract("oracle"), Invoke: answering(`"yes"`)})
+	look := does("look", says).MustBuild()
+	asks := delta.DefineTool("ask", contract("oracle")).Risk(1).MustBuild()
+	agent := delta.NewAgent("a").Actions(asks, look).MustBuild()
+	rules := ruled(t, `permit (principal, action, resource == Tool::"oracle"); permit (principal, action, resource == Tool::"look");`)
+	_, task := started(t, delta.Config{Policy: rules, Tools: r}, delta.Goal{Agent: agent})
+	assert.True(t, ask(t, task, "ask", `{"q":"a"}`).OK())
+	assert.True(t, task.Do(t.Context(), call("look", "x")).MustGet().OK())
+	_, task = started(t, delta.Config{Policy: ruled(t, `permit (principal, action, resource == Tool::"ask");`), Tools: r}, delta.Goal{Agent: agent})
+	assert.Equal(t, action.Denied, ask(t, task, "ask", `{"q":"a"}`).Code)
 }
 
 // How much an agent may do alone is apart from what it is granted.

@@ -264,14 +264,18 @@ func (t *Task) readRecord(ctx context.Context, intent string, own *sight) error 
 	return nil
 }
 
-// Offer returns what exists for the planner now.
+// Offer returns what exists for the planner now. The list is the caller's; the bytes of the schemas are shared with other
+// readings of the task's offer: whoever wants to change them copies it with [action.Offer.Clone].
 func (t *Task) Offer(ctx context.Context) (action.Offer, error) {
 	if err := t.refresh(ctx, true); err != nil {
 		return action.Offer{}, failedStore(err)
 	}
 	o, err := t.offer(ctx)
 	t.tellConcern(ctx)
-	return o.Clone(), err // the planner may do with it what it likes
+	if err != nil {
+		return action.Offer{}, err
+	}
+	return t.handed.hand(o), nil
 }
 
 // offer is the engine's own copy, never changed.

@@ -102,8 +102,22 @@ func (e *Engine) adoptStored(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	e.state(&Agent{name: name, role: card.Role, defs: map[string]*declaration{}, compiled: compiled, card: &card})
+	e.state(standIn(name, &card, compiled))
 	return nil
+}
+
+// standIn is an agent without functions and schemas. Its declarations say as much as the card does: whoever walks through
+// an agent's actions finds one for each.
+func standIn(name string, card *engine.Card, compiled *engine.Agent) *Agent {
+	a := &Agent{name: name, role: card.Role, defs: map[string]*declaration{}, compiled: compiled, card: card}
+	for n, c := range compiled.Actions {
+		a.defs[n] = &declaration{
+			name: n, version: c.Version, description: c.Description, risk: c.Risk, tags: c.Tags, estimate: c.Estimate, effect: c.Effect,
+			approve:  true, // nobody is to be warned here of what is not known here
+			compiled: c,
+		}
+	}
+	return a
 }
 
 // callable reports why no call can be made in the task.
@@ -170,7 +184,7 @@ func (e *Engine) leaveCard(ctx context.Context, s *agentState) error {
 // shownOf returns what is known of an action for showing a call of it: what it does, "" where that version is not known
 // here, and the paths of its secrets.
 func (a *Agent) shownOf(name, version string) (does string, secrets []string) {
-	if d := a.defs[name]; d != nil && d.version == version {
+	if d := a.defs[name]; d != nil && d.version == version && a.card == nil {
 		if d.in != nil {
 			secrets = d.in.Secrets()
 		}

@@ -34,6 +34,7 @@ type Task struct {
 	facted  int           // distinct facts satisfied; -1 is not known
 	asks    func() string // makes ids of approval requests
 	shelf   engine.Shelf
+	handed  handed         // has a lock of its own
 	offers  []action.Offer // the latest, for what changed since
 	concern concern
 	uneasy  atomic.Bool // there is a concern to tell
@@ -80,6 +81,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (*Task, error) {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	a := e.state(g.Agent)
+	if err := e.inherit(ctx, a); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
 	if err := e.leaveCard(ctx, a); err != nil {
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	}

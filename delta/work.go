@@ -64,6 +64,7 @@ type shift struct {
 // sweep takes in hand what is due now.
 func (w *shift) sweep(ctx context.Context) {
 	e := w.e
+	e.inheritHalts(ctx)
 	for _, s := range e.known() {
 		if s.agent.card != nil {
 			continue // others have its functions

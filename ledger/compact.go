@@ -1,7 +1,5 @@
 package ledger
 
-import "unicode/utf8"
-
 // compact reports whether b is one valid JSON value, not nested absurdly deep, without white space between its parts:
 // then it may stand in a record as it is. False may also mean that somebody slower has to look.
 func compact(b []byte) bool {
@@ -65,8 +63,10 @@ func compactString(b []byte, i int) int {
 		return -1
 	}
 	for i++; i < len(b); i++ {
+		if i = textFrom(b, i); i == len(b) {
+			return -1
+		}
 		switch c := b[i]; {
-		case c >= utf8.RuneSelf || plain[c]:
 		case c == '"':
 			return i + 1
 		case c == '\\' && i+1 < len(b):

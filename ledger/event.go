@@ -25,6 +25,7 @@ type Event struct {
 	Call    string `json:"call,omitempty"` // the call id its caller gave
 	Action  string `json:"action,omitempty"`
 	Version string `json:"version,omitempty"` // of the action
+	Tool    string `json:"tool,omitempty"`    // what executes the action, where that is a tool
 	Digest  string `json:"digest,omitempty"`  // of the exact call; see package approval
 	Within  string `json:"within,omitempty"`  // the intent whose function made the call, "" where the planner or the program did
 	Child   string `json:"child,omitempty"`   // the name of a child task in its parent, in the ledgers of both

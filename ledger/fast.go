@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 50, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 51, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 11)
 
 func knows(structs ...any) bool {
@@ -29,13 +29,31 @@ func knows(structs ...any) bool {
 
 // AppendEvent appends the text that [Encode] returns to dst and returns the extended slice; on an error, which is one of
 // Encode's, dst as it was. It allocates nothing where dst has room and the event holds no maps.
-func AppendEvent(dst []byte, e *Event) ([]byte, error) {
+func AppendEvent(dst []byte, e *Event) ([]byte, error) { return appendTo(text{b: dst}, e) }
+
+// AppendKnown is AppendEvent for a caller who has a part of the work behind it: who vouches that Input, Output and State are
+// JSON without white space, as the strict edge and encoding/json leave it, and who may have the text of Risk, see
+// [AppendRisk]; "" is not.
+func AppendKnown(dst []byte, e *Event, risk string) ([]byte, error) {
+	return appendTo(text{b: dst, vouched: true, shown: risk}, e)
+}
+
+// AppendRisk appends the text of r as it stands in an event to dst and returns the extended slice. False where
+// encoding/json must write it.
+func AppendRisk(dst []byte, r *RiskShown) ([]byte, bool) {
+	w := text{b: dst}
+	w.riskOf(r)
+	return w.b, !w.odd && eventsKnown
+}
+
+func appendTo(w text, e *Event) ([]byte, error) {
+	dst := w.b
 	v := e.V
 	if v == 0 {
 		v = Version
 	}
 	if v == Version && e.Type.Valid() && eventsKnown {
-		w := text{b: append(dst, '{')}
+		w.b = append(w.b, '{')
 		w.event(e)
 		if !w.odd {
 			return append(w.b, '}'), nil
@@ -58,6 +76,7 @@ func (w *text) event(e *Event) {
 	w.str("call", e.Call)
 	w.str("action", e.Action)
 	w.str("version", e.Version)
+	w.str("tool", e.Tool)
 	w.str("digest", e.Digest)
 	w.str("within", e.Within)
 	w.str("child", e.Child)
@@ -164,6 +183,14 @@ func (w *text) risk(r *RiskShown) {
 		return
 	}
 	w.name("risk")
+	if w.shown != "" {
+		w.b = append(w.b, w.shown...)
+		return
+	}
+	w.riskOf(r)
+}
+
+func (w *text) riskOf(r *RiskShown) {
 	w.b = append(w.b, '{')
 	w.int("declared", int64(r.Declared))
 	w.float("score", r.Score)

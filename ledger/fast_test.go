@@ -81,6 +81,14 @@ func TestAppendEventWritesWhatEncodingJSONDoes(t *testing.T) {
 			want = ""
 		}
 		require.Equal(t, "before"+want, string(got))
+		if wrong != nil || e.Risk == nil {
+			return
+		}
+		if shown, ok := AppendRisk(nil, e.Risk); ok && compact(e.Input) && compact(e.Output) && compact(e.State) {
+			got, err = AppendKnown([]byte("before"), &e, string(shown))
+			require.NoError(t, err)
+			require.Equal(t, "before"+want, string(got))
+		}
 	})
 }
 

@@ -325,6 +325,20 @@ func FuzzImporter(f *testing.F) {
 	})
 }
 
+func FuzzParseHead(f *testing.F) {
+	f.Add(ledger.Head{Agent: "a", Task: "t", Size: 3}.Text())
+	f.Add("delta-agents ledger a\n0\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if h, err := ledger.ParseHead(text); err == nil {
+			require.Equal(t, text, h.Text())
+			again, err := ledger.UnsignedHead(text + "\n— somebody AAAA\n")
+			require.NoError(t, err)
+			require.Equal(t, h, again)
+		}
+		_, _ = ledger.UnsignedHead(text)
+	})
+}
+
 func ExampleLog() {
 	secret, public, _ := ledger.NewKey(rand.NewChaCha8([32]byte{}), "ledger.example.org")
 	signer, _ := ledger.NewSigner(secret)

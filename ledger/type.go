@@ -101,6 +101,13 @@ const (
 	// TaskPruned says, in the agent's own ledger, that a task's ledger was verified and is dropped: Child is the task, Digest
 	// the link of its last record, ToSeq how many records it had, Identity, Reason.
 	TaskPruned Type = "task_pruned"
+	// AgentHalted keeps an agent from beginning anything, in the agent's own ledger: State holds the halts that stand, Text is
+	// "everything" where all agents are meant, Identity, Reason.
+	AgentHalted Type = "agent_halted"
+	// AgentResumed lifts such a halt: State holds those that still stand, Text, Identity, Reason.
+	AgentResumed Type = "agent_resumed"
+	// CallCancelled marks one call as cancelled: Intent, Identity, Reason. How it ended is said by its end.
+	CallCancelled Type = "call_cancelled"
 	// HookFailed is a hook that returned an error, panicked or took too long: Failure, Text names the hook.
 	HookFailed Type = "hook_failed"
 	// Note is anything an operator or the engine wants remembered: Text.
@@ -114,7 +121,7 @@ var types = []Type{
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
-	AgentDeclared, TaskPruned, HookFailed, Note,
+	AgentDeclared, TaskPruned, AgentHalted, AgentResumed, CallCancelled, HookFailed, Note,
 }
 
 // Types returns every type, in the order of their declaration.

@@ -161,10 +161,15 @@ func (b *Bundle) addPolicies(files []File) error {
 			faults = append(faults, fmt.Errorf("%s: %w", f.Name, err))
 			continue
 		}
+		line := 0 // of the last one without a name
 		for _, p := range list {
-			name := string(p.Annotations()["id"])
-			if name == "" {
-				name = fmt.Sprintf("%s:%d", f.Name, p.Position().Line)
+			name, at := string(p.Annotations()["id"]), p.Position()
+			switch {
+			case name != "":
+			case at.Line == line:
+				name = fmt.Sprintf("%s:%d:%d", f.Name, at.Line, at.Column)
+			default:
+				name, line = fmt.Sprintf("%s:%d", f.Name, at.Line), at.Line
 			}
 			b.rules = append(b.rules, newRule(name, p))
 		}

@@ -48,7 +48,12 @@ func nameOf(e *ledger.Event) string {
 }
 
 // toolOf names what executes the action of an event: the tool where there is one, else the action's own function.
-func toolOf(e *ledger.Event) string { return nameOf(e) }
+func toolOf(e *ledger.Event) string {
+	if e.Tool != "" {
+		return e.Tool
+	}
+	return nameOf(e)
+}
 
 // actionEnds and toolEnds are the words for ends.
 func actionEnd(c action.Code) string {

@@ -6,6 +6,9 @@
 // JSON. Beside the stream lies a hash with the number of the last entry of each ledger: one script compares and appends, so
 // what a second process, or a repetition, brings again is passed over. Both keys have the same hash tag and so lie on one
 // node of a cluster. Redis 7.0 or later.
+//
+// The stream passes over repetitions; it does not tell the trail where to go on after a restart. Give the trail Positions
+// too: without them, what a process that died had not written is written with the next event of the same ledger.
 package redis
 
 import (

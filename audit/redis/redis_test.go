@@ -82,7 +82,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	trail, err := audit.New(audit.Config{Sink: sink}) // the stream knows how far it got
+	trail, err := audit.New(audit.Config{Sink: sink}) // and Positions, to go on after a restart
 	if err != nil {
 		panic(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -176,6 +177,21 @@ func atOnce(ctx context.Context) (pair, error) {
 		return time.Since(from), err
 	}
 	return pair{many, one, func() { _ = e.Close(context.Background()) }}, nil
+}
+
+// onOneCore is the same beside one goroutine that has one core for its calls and for what goes on beside them: with a second
+// one, folding, sealing and collecting garbage are done there, and one goroutine is no longer one core's work.
+func onOneCore(ctx context.Context) (pair, error) {
+	p, err := atOnce(ctx)
+	if err != nil {
+		return pair{}, err
+	}
+	one := p.beside
+	p.beside = func(n int) (time.Duration, error) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		return one(n)
+	}
+	return p, nil
 }
 
 // share is how many of n calls the agent makes.

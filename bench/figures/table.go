@@ -16,5 +16,7 @@ var figures = []figure{
 	{name: "offer of 100 in 10,000, after a call", beside: "copying 100 entries", allocs: unbounded, open: afterCall},
 	{name: "decision by 1,000 policies", beside: "by 10", bar: 3, allocs: unbounded, open: indexed},
 	{name: "decision by 1,000, every policy evaluated", beside: "by 10, likewise", allocs: unbounded, open: linear},
+	{name: "events of a call encoded and chained", beside: "SHA-256 of their bytes", bar: 3, allocs: unbounded, open: evidence},
 	{name: "64 goroutines on 64 agents", beside: "one goroutine", faster: 1.7, allocs: unbounded, open: atOnce},
+	{name: "64 goroutines on 64 agents, again", beside: "one goroutine, one core", allocs: unbounded, open: onOneCore},
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
@@ -19,13 +20,16 @@ const tailHelp = `Tail prints the last events of a ledger, a line each, and with
 the store, those that come until it is interrupted.
 
 Each line: number, time by the store's clock, event, and what there is of action, code,
-intent, person. With --json each line is {"seq", "stored", "event"}, as recorded.` + sourceHelp
+intent, person. With --json each line is {"seq", "stored", "event"}: what went in and
+out, what failures say and how a task is configured is left out, since it may hold
+secrets, unless --payload asks for the event as it was recorded.` + sourceHelp
 
 type tailFlags struct {
 	storeFlags
 	name   string
 	lines  int
 	follow bool
+	whole  bool
 }
 
 func newLedgerTail() *cobra.Command {
@@ -47,6 +51,7 @@ func newLedgerTail() *cobra.Command {
 	f.add(c)
 	c.Flags().StringVar(&f.name, "ledger", "", "which ledger, where the file has several")
 	c.Flags().IntVarP(&f.lines, "lines", "n", 10, "how many of the last events")
+	c.Flags().BoolVar(&f.whole, "payload", false, "with --json: events as they were recorded, inputs and outputs included")
 	c.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what comes")
 	return c
 }
@@ -107,7 +112,7 @@ func (f *tailFlags) last(w io.Writer, records []txn.Stored) error {
 func (f *tailFlags) print(w io.Writer, r *delta.Record) error {
 	stored := time.UnixMicro(r.Stored).UTC()
 	if f.json {
-		text, err := ledger.Encode(r.Event)
+		text, err := ledger.Encode(f.shown(r.Event))
 		if err != nil {
 			return err
 		}
@@ -128,6 +133,25 @@ func (f *tailFlags) print(w io.Writer, r *delta.Record) error {
 	}
 	_, err := fmt.Fprintln(w, strings.Join(parts, "  "))
 	return err
+}
+
+// shown is an event without what may hold secrets, unless they were asked for.
+func (f *tailFlags) shown(e ledger.Event) ledger.Event {
+	if f.whole {
+		return e
+	}
+	e.Input, e.Output, e.State, e.Value, e.Text, e.Facts, e.Bulk, e.Claimed = nil, nil, nil, "", "", nil, nil, nil
+	if e.Failure != nil {
+		bare := *e.Failure
+		bare.Message, bare.Details = "", nil
+		e.Failure = &bare
+	}
+	bare := make([]*action.Failure, 0, len(e.Waived))
+	for _, w := range e.Waived {
+		bare = append(bare, &action.Failure{Code: w.Code, Layer: w.Layer, Executed: w.Executed, Retryable: w.Retryable})
+	}
+	e.Waived = bare
+	return e
 }
 
 // plainText is a name as a terminal may have it: what a model made up may hold anything.

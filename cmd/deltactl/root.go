@@ -56,8 +56,8 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(), newWatch(), newDoctor(), newPrune(),
-		newReplay(), newExplain(), newBench(), newVersion())
+	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(), newTrace(), newWatch(), newDoctor(), newPrune(),
+		newPolicy(), newReplay(), newExplain(), newBench(), newVersion())
 	return root
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
 )
@@ -134,6 +135,10 @@ func (d *desk) agents(ctx context.Context, after string, f func(name string) (mo
 			return err
 		}
 		for _, name := range names {
+			after = name
+			if action.CheckName(name) != nil {
+				continue // the account of a pool, which is nobody
+			}
 			if err := d.engine.Adopt(ctx, name); errors.Is(err, delta.ErrNoAgent) {
 				continue // listed, and nothing of it is left
 			} else if err != nil {
@@ -142,7 +147,6 @@ func (d *desk) agents(ctx context.Context, after string, f func(name string) (mo
 			if more, err := f(name); err != nil || !more {
 				return err
 			}
-			after = name
 		}
 		if len(names) < pageOf {
 			return nil

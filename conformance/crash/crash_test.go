@@ -95,7 +95,7 @@ func matrix(t *testing.T, url string, p point, hit int, w *tabwriter.Writer) {
 		Limit: action.Limit{Tokens: action.Max(limit)}})
 	require.NoError(t, err)
 
-	victim, said := spawn(t, url, p, hit, 0, 16)
+	victim, said := spawn(t, url, p, hit, 0, 24) // enough of each kind, where a busy machine lets others take some over
 	one, saidOne := spawn(t, url, "", 0, 100, 12)
 	two, saidTwo := spawn(t, url, "", 0, 200, 12)
 	err = victim.Wait()
@@ -105,7 +105,7 @@ func matrix(t *testing.T, url string, p point, hit int, w *tabwriter.Writer) {
 	require.Equal(t, syscall.SIGKILL, status.Signal(), "%s", said)
 	require.NoError(t, one.Wait(), "%s", saidOne)
 	require.NoError(t, two.Wait(), "%s", saidTwo)
-	fresh, saidFresh := spawn(t, url, "", 0, 0, 16) // makes the victim's calls again, by their ids
+	fresh, saidFresh := spawn(t, url, "", 0, 0, 24) // makes the victim's calls again, by their ids
 	require.NoError(t, fresh.Wait(), "%s", saidFresh)
 	look(t, outside, task, fmt.Sprintf("%s\t%d", p, hit), w)
 }

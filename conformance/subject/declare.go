@@ -34,11 +34,13 @@ func (s *Subject) Declare(a conformance.Agent) error {
 
 func (s *Subject) declare(a conformance.Agent) error {
 	b := delta.NewAgent(a.Name)
+	defs := map[string]delta.Definition{}
 	for _, spec := range a.Actions {
-		def, err := define(spec)
+		def, err := define(spec, defs[spec.Undo])
 		if err != nil {
 			return err
 		}
+		defs[spec.Name] = def
 		if slices.Contains(a.Grants, spec.Name) {
 			b = b.Grant(def)
 		} else {
@@ -55,7 +57,7 @@ func (s *Subject) declare(a conformance.Agent) error {
 	return s.current().Register(agent)
 }
 
-func define(spec conformance.Action) (delta.Definition, error) {
+func define(spec conformance.Action, undo delta.Definition) (delta.Definition, error) {
 	if spec.Schema == "" {
 		spec.Schema = `{"type":"object"}`
 	}
@@ -85,6 +87,9 @@ func define(spec conformance.Action) (delta.Definition, error) {
 			h := sha256.Sum256([]byte(in.Text()))
 			return hex.EncodeToString(h[:])
 		})
+	}
+	if undo != nil {
+		b = b.Effect(action.Compensatable).Undo(undo, func(in action.Input, _ action.Output) any { return json.RawMessage(in.Text()) })
 	}
 	if spec.Before != nil {
 		b = b.Hooks(hooks.Hooks{Before: func(ctx context.Context, _ action.View) error { return spec.Before(ctx) }})

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+
+	"github.com/seed-ab2cfece/delta-agents/examples/internal/held"
 )
 
 func main() {
@@ -19,7 +21,8 @@ func main() {
 
 const usage = `files tells the story of an agent that keeps a directory tidy. It needs nobody and leaves nothing behind.
 
-  --keep   leave the directory for you to look at
+  --keep        leave the directory for you to look at
+  --store URL   hold the state in Redis (DELTA_STORE), where deltactl can look into it
 
 Exit codes: 0 the story was told, 1 it broke off, 2 it was called wrongly.
 `
@@ -28,7 +31,7 @@ Exit codes: 0 the story was told, 1 it broke off, 2 it was called wrongly.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("files", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	keep := flags.Bool("keep", false, "")
+	keep, url := flags.Bool("keep", false, ""), flags.String("store", "", "")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -41,20 +44,24 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "files: %v; see --help\n", err)
 		return 2
 	}
-	if err := tell(ctx, *keep, out); err != nil {
+	if err := tell(ctx, *keep, *url, out); err != nil {
 		fmt.Fprintf(errs, "files: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func tell(ctx context.Context, keep bool, out io.Writer) error {
-	p, err := build()
+func tell(ctx context.Context, keep bool, url string, out io.Writer) error {
+	at, err := held.Open(ctx, url)
 	if err != nil {
 		return err
+	}
+	p, err := build()
+	if err != nil {
+		return errors.Join(err, at.Close())
 	}
 	if keep {
 		fmt.Fprintf(out, "The directory is %s and stays.\n", p.dir)
 	}
-	return errors.Join(play(ctx, p, out), p.close(keep))
+	return errors.Join(play(ctx, p, at, out), at.Close(), p.close(keep))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/examples/internal/held"
 	"github.com/seed-ab2cfece/delta-agents/skills"
 )
 
@@ -29,9 +30,9 @@ type story struct {
 }
 
 // play tells it from the first listing to the verdict.
-func play(ctx context.Context, p *place, out io.Writer) (err error) {
+func play(ctx context.Context, p *place, at *held.Place, out io.Writer) (err error) {
 	s := &story{out: out, place: p}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, at); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.engine.Close(context.WithoutCancel(ctx))) }()
@@ -43,7 +44,7 @@ func play(ctx context.Context, p *place, out io.Writer) (err error) {
 	return nil
 }
 
-func (s *story) open(ctx context.Context) error {
+func (s *story) open(ctx context.Context, at *held.Place) error {
 	list, remove, err := actions(s.place.house)
 	if err != nil {
 		return err
@@ -61,6 +62,7 @@ func (s *story) open(ctx context.Context) error {
 		return err
 	}
 	s.engine, err = delta.New(delta.Config{
+		Store:         at.Store(),
 		Skills:        skills.New(library),
 		Channels:      map[string]delta.Channel{"household": delta.LogChannel(slog.New(slog.NewTextHandler(s.out, &slog.HandlerOptions{ReplaceAttr: textOnly})))},
 		Authenticator: delta.AuthenticatorFunc(func(_ context.Context, credential any) (string, error) { return credential.(string), nil }),
@@ -69,7 +71,7 @@ func (s *story) open(ctx context.Context) error {
 		return err
 	}
 	s.task, err = s.engine.Start(ctx, delta.Goal{
-		ID: "tidy", Agent: keeper, Text: "delete what is stale", Limit: action.Limit{Calls: action.Max(30)}, Approvers: []string{"ana"},
+		ID: at.ID("tidy"), Agent: keeper, Text: "delete what is stale", Limit: action.Limit{Calls: action.Max(30)}, Approvers: []string{"ana"},
 		Channels: []string{"household"}, Phase: "look",
 	})
 	if err != nil {

@@ -101,6 +101,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // listed is an approver whose answers are known beforehand.
 type listed struct {
+	goesOn    bool // the last answer is that of all that follow: a store remembers the risk that earlier runs met
 	who, what string
 	answers   []answer
 	next      int
@@ -113,7 +114,7 @@ type answer struct {
 
 // builtIn is who decides under --auto-approve.
 func builtIn() *listed {
-	return &listed{who: "robin", what: "auto-approve: the built-in approver, robin, rejects the first request with a reason, approves the second", answers: []answer{
+	return &listed{who: "robin", what: "auto-approve: the built-in approver, robin, rejects the first request with a reason, approves the second", goesOn: true, answers: []answer{
 		{no, "the provider is down, wait for its status page"}, {yes, "the status page is green"},
 	}}
 }
@@ -123,6 +124,9 @@ func (l *listed) describe() string        { return l.what }
 func (l *listed) patience() time.Duration { return time.Minute }
 
 func (l *listed) answer(context.Context) (verdict, string, error) {
+	if l.next == len(l.answers) && l.goesOn {
+		l.next--
+	}
 	if l.next == len(l.answers) {
 		return silence, "", fmt.Errorf("the script answers %d requests, and there was one more", l.next)
 	}

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func told(t *testing.T, a approver) (s *story, text string, rows map[string]desk.Row) {
 	t.Helper()
 	ctx := context.Background()
-	w, err := open(ctx)
+	w, err := open(ctx, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close(ctx)) }()
 	var out bytes.Buffer
@@ -219,7 +219,7 @@ func TestCommandLine(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("the person went home")
-	w, err := open(ctx)
+	w, err := open(ctx, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.close(context.Background())) }()
 	var out bytes.Buffer

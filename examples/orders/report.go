@@ -157,7 +157,7 @@ func (s *story) tamper(records []txn.Stored) error {
 			continue
 		}
 		r.Val = strings.ReplaceAll(r.Val, "rejected", "approved")
-		_, err := ledger.Verify(ledger.Genesis(s.desk.Agent.Name(), "monday"), forged)
+		_, err := ledger.Verify(ledger.Genesis(s.desk.Agent.Name(), s.place.ID("monday")), forged)
 		if err == nil {
 			return errors.New("a forged record was not found")
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/examples/internal/held"
 	"github.com/seed-ab2cfece/delta-agents/examples/orders/desk"
 )
 
@@ -20,18 +21,19 @@ type world struct {
 	provider *desk.Provider
 	desk     desk.Desk
 	engine   *delta.Engine
+	place    *held.Place // of the engine's state
 }
 
 // open makes a new one. Close it.
-func open(ctx context.Context) (_ *world, err error) {
-	w := &world{provider: &desk.Provider{}}
+func open(ctx context.Context, p *held.Place) (_ *world, err error) {
+	w := &world{provider: &desk.Provider{}, place: p}
 	if w.db, err = desk.OpenStore(ctx); err != nil {
 		return nil, err
 	}
 	if w.desk, err = desk.New(w.db, w.provider); err != nil {
 		return nil, errors.Join(err, w.db.Close())
 	}
-	w.engine, err = delta.New(delta.Config{Authenticator: delta.AuthenticatorFunc(signIn)})
+	w.engine, err = delta.New(delta.Config{Store: p.Store(), Authenticator: delta.AuthenticatorFunc(signIn)})
 	if err != nil {
 		return nil, errors.Join(err, w.db.Close())
 	}
@@ -39,7 +41,7 @@ func open(ctx context.Context) (_ *world, err error) {
 }
 
 func (w *world) close(ctx context.Context) error {
-	return errors.Join(w.engine.Close(ctx), w.db.Close())
+	return errors.Join(w.engine.Close(ctx), w.place.Close(), w.db.Close())
 }
 
 // story is a world with an agent at work and a person who watches.
@@ -62,7 +64,7 @@ func play(ctx context.Context, w *world, a approver, out io.Writer) (*story, err
 		return s, err
 	}
 	s.task, err = w.engine.Start(ctx, delta.Goal{
-		ID: "monday", Agent: w.desk.Agent, Text: "Charge the orders ORD-1 to ORD-3 and keep their customers informed.",
+		ID: w.place.ID("monday"), Agent: w.desk.Agent, Text: "Charge the orders ORD-1 to ORD-3 and keep their customers informed.",
 		Limit:     action.Limit{Calls: action.Max(40), Tokens: action.Max(6_000), Money: action.Max(5_000_000), Currency: "EUR"},
 		Threshold: 4, Approvers: []string{a.name()}, Requester: "order-desk", ApprovalTTL: a.patience(),
 	})

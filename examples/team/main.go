@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,20 +19,29 @@ func main() {
 
 const usage = `team tells the story of an editor that delegates a report. It needs nobody and leaves nothing behind.
 
+  --store URL   hold the state in Redis (DELTA_STORE), where deltactl can look into it
+
 Exit codes: 0 the story was told, 1 it broke off, 2 it was called wrongly.
 `
 
 // run returns the exit code.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	flags := flag.NewFlagSet("team", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	url := flags.String("store", "", "")
+	err := flags.Parse(args)
 	switch {
-	case len(args) == 1 && (args[0] == "-h" || args[0] == "--help"):
+	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(out, usage)
 		return 0
-	case len(args) > 0:
-		fmt.Fprintf(errs, "team: unexpected argument %q; see --help\n", args[0])
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(errs, "team: %v; see --help\n", err)
 		return 2
 	}
-	if err := tell(ctx, out); err != nil {
+	if err := tell(ctx, *url, out); err != nil {
 		fmt.Fprintf(errs, "team: %v\n", err)
 		return 1
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/examples/internal/held"
 )
 
 // pool caps what both agents use in a day, whatever their tasks are allowed.
@@ -21,22 +22,30 @@ type story struct {
 	out    io.Writer
 	engine *delta.Engine
 	report *delta.Task
+	pool   string
 }
 
-func tell(ctx context.Context, out io.Writer) (err error) {
-	engine, err := delta.New(delta.Config{Pools: []delta.Pool{pool}, Poll: 10 * time.Millisecond})
+func tell(ctx context.Context, url string, out io.Writer) (err error) {
+	at, err := held.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	pool := pool
+	pool.Name = at.ID(pool.Name) // its cap is for a day, and another run has spent it
+	engine, err := delta.New(delta.Config{Store: at.Store(), Pools: []delta.Pool{pool}, Poll: 10 * time.Millisecond})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close(ctx)) }()
 	report, err := engine.Start(ctx, delta.Goal{
-		ID: "report", Agent: editor, Text: "a report on rivers, lakes and seas",
+		ID: at.ID("report"), Agent: editor, Text: "a report on rivers, lakes and seas",
 		Limit: action.Limit{Tokens: action.Max(2_500), Calls: action.Max(40)}, Delegation: delta.Delegation{Active: 2, Queued: 2, Depth: 1},
 	})
 	if err != nil {
 		return err
 	}
-	s := &story{ctx, out, engine, report}
+	s := &story{ctx, out, engine, report, pool.Name}
 	for _, step := range []func() error{s.assign, s.research, s.queued, s.cascade, s.table} {
 		if err := step(); err != nil {
 			return err
@@ -164,7 +173,7 @@ func (s *story) table() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	p, err := s.engine.Pool(s.ctx, pool.Name)
+	p, err := s.engine.Pool(s.ctx, s.pool)
 	if err != nil {
 		return err
 	}

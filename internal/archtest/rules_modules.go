@@ -69,7 +69,7 @@ var inTests = map[string][]string{
 	"github.com/chromedp/chromedp":           {"web"},
 	"golang.org/x/tools":                     {"internal/lint"},
 	"github.com/google/go-cmp":               anywhere,
-	"github.com/redis/go-redis/v9":           {"memory", "conformance", "bench", "audit"},
+	"github.com/redis/go-redis/v9":           {"memory", "conformance", "bench", "audit", "cmd"},
 	"go.opentelemetry.io/otel/sdk":           {"telemetry", "audit/otlp"},
 	"modernc.org/sqlite":                     {"examples"},
 	"github.com/modelcontextprotocol/go-sdk": {"mcp", "cmd"},

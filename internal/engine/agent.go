@@ -26,6 +26,7 @@ type Action struct {
 	UntilTrust  float64          // > 0: Approve is waived from this trust on
 	Quorum      *approval.Quorum // how many must consent where a person is asked, nil for one
 	UndoneBy    string           // the action that is declared to undo it
+	Tool        string           // the tool that executes it, for policies; "" for none
 	Context     []string
 	Throttle    Throttle
 	Rules       []Rule // per-argument risk, evaluated by the shell

@@ -17,6 +17,9 @@ func (r *round) event(t ledger.Type) ledger.Event {
 	e.Task, e.Agent = in.Task, r.agent.Name
 	e.Intent, e.Call, e.Action, e.Version, e.Digest = r.intent(), in.CallID, in.Action, in.Version, in.Digest
 	e.Within, e.Provenance = in.Within, in.Provenance
+	if a := r.agent.Actions[in.Action]; a != nil {
+		e.Tool = a.Tool
+	}
 	return e
 }
 
@@ -35,9 +38,12 @@ type grounds struct {
 }
 
 // write appends an event and what it changes.
-func write(t *txn.Txn, e, held *ledger.Event) {
+func write(t *txn.Txn, e, held *ledger.Event) { writeShown(t, e, held, "") }
+
+// writeShown is write for who may have the text of the risk.
+func writeShown(t *txn.Txn, e, held *ledger.Event, risk string) {
 	b := scratch()
-	*b = appendEvent((*b)[:0], e)
+	*b = appendShown((*b)[:0], e, risk)
 	c := changes{list: t.Clauses}
 	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
 	text := c.keep(*b)
@@ -59,11 +65,19 @@ func (r *round) begin() Decision {
 	}
 	r.close(t)
 	r.marked(t)
-	write(t, e, nil)
+	writeShown(t, e, nil, r.riskText(e))
 	if r.glass != nil {
 		r.expires = r.glass.Until
 	}
 	return Decision{Txn: t, Begun: e, Expires: r.expires}
+}
+
+// riskText is the text of the risk that an event of this round shows, "" where it is not at hand.
+func (r *round) riskText(e *ledger.Event) string {
+	if e.Risk == nil {
+		return ""
+	}
+	return r.view.shownText(r.act, e.Risk)
 }
 
 // begun fills in the event of the begin.

@@ -72,6 +72,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
+	case ledger.AgentHalted, ledger.AgentResumed, ledger.CallCancelled:
+		c.halts(e)
 	case ledger.AgentDeclared:
 		c.put(txn.Agent, cellCard, string(e.State))
 	}
@@ -337,7 +339,17 @@ func eventText(e *ledger.Event) string {
 }
 
 func appendEvent(dst []byte, e *ledger.Event) []byte {
-	out, err := ledger.AppendEvent(dst, e)
+	return appendShown(dst, e, "")
+}
+
+// appendShown is appendEvent for who may have the text of the risk.
+func appendShown(dst []byte, e *ledger.Event, risk string) (out []byte) {
+	var err error
+	if e.Type == ledger.Begun || e.Type == ledger.Settled { // what they hold passed the strict edge
+		out, err = ledger.AppendKnown(dst, e, risk)
+	} else {
+		out, err = ledger.AppendEvent(dst, e)
+	}
 	if err != nil { // every event that gets here was made by this package from checked values
 		return fmt.Appendf(dst, `{"v":%d,"type":"note","text":%q}`, ledger.Version, err)
 	}

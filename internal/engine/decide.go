@@ -64,6 +64,7 @@ var gates = [...]struct {
 	waived bool
 }{
 	{(*round).taskRuns, false},
+	{(*round).notHalted, false},
 	{(*round).actionExists, false},
 	{(*round).inputIsValid, false},
 	{(*round).prerequisiteLegal, true},
@@ -73,6 +74,7 @@ var gates = [...]struct {
 	{(*round).affordable, true},
 	{(*round).withinRates, true},
 	{(*round).approved, true},
+	{(*round).callStands, false},
 }
 
 // Decide passes one call through the gates.

@@ -23,6 +23,25 @@ type saying struct {
 	risk, costs int64 // generations of what follows
 	estimate    risk.Estimate
 	forecast    budget.Forecast
+	shown       ledger.RiskShown // of a call that no rule raises, as it was asked for last
+	text        string           // of it
+}
+
+// shownText returns the text of what is shown of an action's risk, "" where none is kept.
+func (v *View) shownText(a *Action, shown *ledger.RiskShown) string {
+	s := v.keeps(a.Name)
+	if s == nil || shown.Rule != "" {
+		return ""
+	}
+	if s.text != "" && s.shown == *shown {
+		return s.text
+	}
+	b, ok := ledger.AppendRisk(nil, shown)
+	if !ok {
+		return ""
+	}
+	s.shown, s.text = *shown, string(b)
+	return s.text
 }
 
 // believe gives the view a belief, and makes what was kept of the one before outdated.

@@ -128,6 +128,9 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	if f := r.taskRuns(); f != nil {
 		st.Reasons = append(st.Reasons, f.Explain())
 	}
+	if f := r.notHalted(); f != nil {
+		st.Reasons = append(st.Reasons, f.Explain())
+	}
 	if f := r.actionExists(); f != nil {
 		st.Reasons = append(st.Reasons, f.Explain())
 	}
@@ -188,7 +191,7 @@ func offerOf(rules *Rules, agent *Agent, v *View, set *statespace.Set, now int64
 	}
 	for _, name := range names {
 		st := Stand(rules, agent, v, set, name, now)
-		if rules.Observe && v.Task.Status == Running {
+		if rules.Observe && v.Task.Status == Running && v.Halted() == nil {
 			st.Status = action.Legal
 		}
 		if st.Status == action.Blocked {

@@ -16,7 +16,7 @@ func (r *round) permits(anyInput bool) policy.Decision {
 		Effective:  r.view.Risk(r.rules, r.act).Effective(r.act.Risk, r.call.Rule),
 		Trust:      r.view.trust(r.rules),
 		Provenance: r.call.Intent.Provenance,
-		Effect:     r.act.Effect, Left: r.view.left(), Tenant: r.view.Task.Tenant, Now: r.call.Now,
+		Effect:     r.act.Effect, Tool: r.act.Tool, Left: r.view.left(), Tenant: r.view.Task.Tenant, Now: r.call.Now,
 	}
 	if r.rules.Policy == nil { // grants do not look at the input
 		return r.allowed(q, r.autonomous(policy.Evaluate(r.agent.Grants, q)))

@@ -28,6 +28,9 @@ func DecidePlan(agent *Agent, view *View, call *Call, estimate action.Cost) Deci
 	if f := r.taskRuns(); f != nil {
 		return r.refuse(f)
 	}
+	if f := r.notHalted(); f != nil {
+		return r.refuse(f)
+	}
 	grant, no := budget.Reserve(view.Account(), budget.Ask{Estimate: estimate})
 	if f := r.reserve(grant, no); f != nil {
 		if r.lease != nil {

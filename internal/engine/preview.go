@@ -17,5 +17,8 @@ func Preview(rules *Rules, agent *Agent, view *View, call *Call, dst []byte) ([]
 	default:
 		r.scratch.event = r.refused(f, false)
 	}
-	return appendEvent(dst, &r.scratch.event), f
+	if f != nil {
+		return appendEvent(dst, &r.scratch.event), f
+	}
+	return appendShown(dst, &r.scratch.event, r.riskText(&r.scratch.event)), nil
 }

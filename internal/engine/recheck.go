@@ -16,7 +16,10 @@ func Recheck(rules *Rules, agent *Agent, v *View, begun *ledger.Event, call *Cal
 	if r.act == nil {
 		return action.Fail(action.ActionUnknown, "there is no action %q", begun.Action)
 	}
-	if f := r.taskRuns(); f != nil || rules.Observe {
+	if f := r.taskRuns(); f != nil {
+		return f
+	}
+	if f := r.notHalted(); f != nil || rules.Observe {
 		return f
 	}
 	if f := r.policyPermits(); f != nil {

@@ -38,7 +38,7 @@ func (x *Run) event(t ledger.Type, at int64) ledger.Event {
 	b := &x.Begun
 	return ledger.Event{
 		V: ledger.Version, Type: t, At: at, Agent: b.Agent, Task: b.Task, Intent: b.Intent, Call: b.Call, Action: b.Action,
-		Version: b.Version, Digest: b.Digest, Within: b.Within, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
+		Version: b.Version, Tool: b.Tool, Digest: b.Digest, Within: b.Within, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
 	}
 }
 
@@ -212,6 +212,7 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 	t := x.txn(txn.Renew)
 	t.Step, t.TTL = x.Step+1, ttl
 	v.PinTask(t)
+	x.pinStop(t, v)
 	more := plus(minus(end.Cost, x.Begun.Reserved), e.Reserved)
 	for axis := range action.AxisCount {
 		if n, ok := v.Task.Limit.On(axis).Get(); ok && !rules.Observe {
@@ -242,6 +243,7 @@ func (x *Run) Renew(view *View, ttl int64) *txn.Txn {
 	t := x.txn(txn.Renew)
 	t.TTL = ttl
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: view.taskVer})
+	x.pinStop(t, view)
 	return t
 }
 
@@ -295,6 +297,7 @@ func Takeover(agent *Agent, v *View, begun ledger.Event, lease txn.Lease, owner 
 	t = x.txn(txn.Begin)
 	t.TTL = ttl
 	v.PinTask(t)
+	t.Add(v.haltPin())
 	again := begun
 	again.Fence, again.Owner, again.At = x.Fence, owner, at
 	write(t, &again, nil)

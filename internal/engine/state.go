@@ -118,6 +118,8 @@ type View struct {
 	pools    []*budget.Pool // that calls of the agent count in
 	taskVer  int64
 	trustVer int64
+	haltVer  int64
+	halt     *Halt // that stands for the agent, nil for none
 	lastPend int64
 	looked   bool
 	stored   risk.Belief // as in the cells
@@ -149,7 +151,7 @@ func look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, glance boo
 // replaced by a copy of it.
 func (v *View) GlanceInto(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View) (more bool, err error) {
 	err = v.look(rules, agent, snap, prev, true)
-	return prev == nil || v.gen != prev.gen || v.taskVer != prev.taskVer, err
+	return prev == nil || v.gen != prev.gen || v.taskVer != prev.taskVer || v.haltVer != prev.haltVer, err
 }
 
 func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, glance bool) error {
@@ -165,6 +167,9 @@ func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, 
 			return fmt.Errorf("task cell of %s: %w", agent.Name, err)
 		}
 		v.taskVer = c.Ver
+	}
+	if c := snap.Agent.Cells[cellHalt]; c.Ver != v.haltVer {
+		v.halt, v.haltVer = HaltsOf(&snap.Agent).Standing(), c.Ver
 	}
 	return v.lookAtBeliefs(rules, agent, glance)
 }
