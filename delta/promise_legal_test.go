@@ -131,7 +131,7 @@ func TestI03_OfferedIsWhatRuns(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := drawDomain(r)
 		agent := m.agent(func(string, In) mo.Result[Out] { return mo.Ok(Out{"ok"}) })
-		e, err := delta.New(delta.Config{})
+		e, err := delta.New(delta.Config{Authenticator: anybody})
 		require.NoError(r, err)
 		defer e.Close(context.Background())
 		g := delta.Goal{Agent: agent, Threshold: float64(m.threshold), Ceiling: float64(m.ceiling), Limit: action.Limit{Tokens: action.Max(m.limit)}}
