@@ -12,8 +12,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 )
 
-// Observer is told what this engine wrote into the ledgers: each event exactly as it is recorded, once the store has
-// accepted it and never before. Observers observe: they cannot hold up a call, nor change what becomes of it.
+// Observer is told what this engine wrote into the ledgers: each event as it is recorded, save that values which a schema
+// marks as secret are hidden, once the store has accepted it and never before. Observers observe: they cannot hold up a call, nor change what becomes of it.
 //
 // Each observer has a goroutine of its own and is called from that alone, one record at a time: of one task in the order
 // of its ledger, of several tasks in no particular order among them. What other processes write on the same store it is not
@@ -196,6 +196,7 @@ func (e *Engine) follow(ctx context.Context, agent, task string, from int64, yie
 		if err != nil {
 			return 0, fmt.Errorf("record %d: %w", s.Seq, err)
 		}
+		e.hide(&ev)
 		if !yield(Record{Event: ev, Seq: s.Seq, Stored: s.At}, nil) {
 			return -1, nil
 		}
