@@ -122,6 +122,14 @@ type deed struct {
 
 const undoID = "delta.undo/"
 
+// notReserved refuses a call id that would pass for the undoing of another call.
+func notReserved(id string) *action.Failure {
+	if strings.HasPrefix(id, undoID) {
+		return action.Fail(action.InputMalformed, "call ids that begin with %q are reserved", undoID)
+	}
+	return nil
+}
+
 // lastToUndo returns the call that completed last of those that are not undone, nil where none is left. What nothing undoes
 // it lists once.
 func (t *Task) lastToUndo(ctx context.Context, seen map[string]bool, c *Compensation) (*deed, error) {
@@ -222,7 +230,7 @@ func (t *Task) undo(ctx context.Context, d *deed, reason string) (Undone, error)
 	if d.tries > 0 {
 		id += "/" + strconv.Itoa(d.tries+1)
 	}
-	out, err := t.Do(ctx, Call{ID: id, Action: u.By, Input: raw, Provenance: action.Provenance{
+	out, err := t.Do(ctx, Call{ID: id, own: true, Action: u.By, Input: raw, Provenance: action.Provenance{
 		Goal: d.begun.Provenance.Goal, Decision: "compensate", PlanStep: "undo " + d.begun.Intent, Reason: reason,
 	}}).Get()
 	u.Call = out

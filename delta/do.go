@@ -28,6 +28,7 @@ type Call struct {
 	Provenance action.Provenance
 
 	want *declaration // of a typed call: this very action, no other of its name
+	own  bool         // the engine's own, which alone may bear the id of an undo, or a recorded one
 }
 
 // Why a call under way was told to stop.
@@ -399,7 +400,7 @@ func (t *Task) noteLoop(c *engine.Call, code action.Code) {
 
 // again builds the call of a recorded intent, from the event under which it was parked.
 func (t *Task) again(ctx context.Context, e ledger.Event) (*observed, error) {
-	o := t.observe(ctx, Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance})
+	o := t.observe(ctx, Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance, own: true})
 	switch {
 	case o.err != nil:
 		return nil, o.err

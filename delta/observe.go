@@ -38,7 +38,10 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), Asks: t.asks, Room: &o.room,
 	}
 	in := &o.call.Intent
-	if o.call.Edge = checkCallID(c.ID); o.call.Edge != nil {
+	if o.call.Edge = checkCallID(c.ID); o.call.Edge == nil && !c.own {
+		o.call.Edge = notReserved(c.ID)
+	}
+	if o.call.Edge != nil {
 		in.CallID = ""
 	}
 	if o.def == nil {

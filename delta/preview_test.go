@@ -105,6 +105,9 @@ func TestPreviewSaysWhatACallMeets(t *testing.T) {
 }
 
 func TestPreviewAllocatesNothing(t *testing.T) {
+	if raced {
+		t.Skip("under the race detector pools drop what they are given, now and then")
+	}
 	task := previewed(t, delta.Goal{Limit: action.Limit{Calls: action.Max(9)}})
 	call := delta.Call{Action: "plain", Input: []byte(`{"id":"a"}`)}
 	dst := make([]byte, 0, 4096)

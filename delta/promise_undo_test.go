@@ -109,6 +109,16 @@ func TestC29_StrictReverse(t *testing.T) {
 	assert.Len(t, b.did, 8)
 }
 
+// TestC29_NobodyPassesForAnUndo: a planner cannot have a call pass for undone.
+func TestC29_NobodyPassesForAnUndo(t *testing.T) {
+	b := newBooker(t, false)
+	o := b.task.Do(context.Background(), delta.Call{Action: "book", Input: []byte(`{"seat":"1"}`)}).MustGet()
+	require.True(t, o.OK())
+	forged := b.task.Do(context.Background(), delta.Call{ID: "delta.undo/" + o.Intent, Action: "look", Input: []byte(`{"seat":"1"}`)}).MustGet()
+	assert.Equal(t, action.InputMalformed, forged.Code)
+	assert.Len(t, b.compensate().Undone, 1)
+}
+
 // TestC29_FailingUndoEscalatesAndStops: nothing that completed earlier is undone past one that cannot be.
 func TestC29_FailingUndoEscalatesAndStops(t *testing.T) {
 	b := newBooker(t, false)

@@ -216,7 +216,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if v.Task.Status.Ended() {
 		defer e.forget(t)
 	}
-	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance})
+	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance, own: true})
 	if o.err != nil {
 		return o.err
 	}

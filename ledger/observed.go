@@ -108,7 +108,10 @@ func (r *reader) number(name string, to *int64) bool {
 // text reads a member that is a string of printable ASCII without escapes.
 func (r *reader) text(name string, to *string) bool {
 	rest, ok := strings.CutPrefix(r.s, name)
-	if rest, ok = strings.CutPrefix(rest, `"`); !ok || len(rest)+len(name)+1 != len(r.s) {
+	if ok {
+		rest, ok = strings.CutPrefix(rest, `"`)
+	}
+	if !ok {
 		return false
 	}
 	for i := range len(rest) {

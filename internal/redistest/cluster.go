@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // slots is how many slots a cluster has.
@@ -148,9 +150,9 @@ func (c *Cluster) Move(tb testing.TB, key string) {
 		ids[i] = do(m, "cluster", "myid")
 	}
 	from := 0
-	for _, r := range c.Masters[0].Client(tb).ClusterSlots(ctx).Val() {
-		if int(slot) >= r.Start && int(slot) <= r.End {
-			from = slices.Index(ids, r.Nodes[0].ID)
+	for _, shard := range c.Masters[0].Client(tb).ClusterShards(ctx).Val() {
+		if slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool { return slot >= r.Start && slot <= r.End }) {
+			from = slices.Index(ids, shard.Nodes[0].ID)
 		}
 	}
 	to := (from + 1) % len(c.Masters)

@@ -63,6 +63,9 @@ func (r *replay) call(ctx context.Context, row Row) error {
 	if err != nil {
 		return err
 	}
+	if err := r.engine.Sync(ctx); err != nil { // decisions may leave the latest successes out; a replay leaves out none
+		return err
+	}
 	return a.tools[row.Tool].count(row, out)
 }
 
