@@ -66,6 +66,8 @@ type Gap struct {
 // Watch is an observer and what it is told.
 type Watch struct {
 	Observer Observer
+	// Secrets has it told secret values too: for an observer that lets nothing of them out, but digests them.
+	Secrets bool
 	// Name stands in [Engine.Observers] and in the log; "" is "observer 1", "observer 2", …
 	Name string
 	// Filter says which records it is told of; the zero value is all.
@@ -151,6 +153,7 @@ func checkWatches(all []Watch) (faults []error) {
 // goes on with what comes until ctx ends, at the pace of [Config.Poll]. The id is that of a task, "agent~task", or an
 // agent's name for the agent's own ledger. The last pair has the error that ended it, of ctx too; a loop that is left just
 // ends. Observers are told sooner, but only what their own engine wrote.
+// Nothing is hidden: the records are what the store holds, secrets included.
 func (e *Engine) Follow(ctx context.Context, id string, from int64) iter.Seq2[Record, error] {
 	agent, task, _ := strings.Cut(id, idSeparator)
 	return func(yield func(Record, error) bool) {
@@ -196,7 +199,6 @@ func (e *Engine) follow(ctx context.Context, agent, task string, from int64, yie
 		if err != nil {
 			return 0, fmt.Errorf("record %d: %w", s.Seq, err)
 		}
-		e.hide(&ev)
 		if !yield(Record{Event: ev, Seq: s.Seq, Stored: s.At}, nil) {
 			return -1, nil
 		}

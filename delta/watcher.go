@@ -169,7 +169,7 @@ func (w *watcher) hand(it item) {
 		return
 	}
 	if w.Filter.Fits(&r.Event) {
-		if w.hide != nil {
+		if w.hide != nil && !w.Secrets {
 			w.hide(&r.Event)
 		}
 		w.tell(func(ctx context.Context) { w.Observer.Observe(ctx, r) })
