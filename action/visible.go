@@ -52,6 +52,17 @@ func plain(s string) bool {
 	return true
 }
 
+// Blank reports whether s says nothing to somebody who reads it: it has no character with a look of its own but white space
+// and the "…" of [Cut].
+func Blank(s string) bool {
+	for _, r := range s {
+		if r != utf8.RuneError && r != '…' && shown(r) && !unicode.IsSpace(r) && !unicode.IsMark(r) {
+			return false
+		}
+	}
+	return true
+}
+
 const brailleBlank = '\u2800'
 
 // shown reports whether a character has a look of its own.

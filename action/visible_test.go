@@ -47,3 +47,12 @@ func TestVisible_NothingInvisibleIsLeft(t *testing.T) {
 		assert.Equal(t, s, action.Visible(s), "twice is once")
 	})
 }
+
+func TestBlank(t *testing.T) {
+	for _, s := range []string{"", " \t\n", "\u200b\u2060", "\u3164\u2800", "\u00a0\u2003", "\u0301", "\xff", "\ufffd", "\U000e0041"} {
+		assert.True(t, action.Blank(s), "%q", s)
+	}
+	for _, s := range []string{"x", "\u200bok", "火", "é", "!"} {
+		assert.False(t, action.Blank(s), "%q", s)
+	}
+}

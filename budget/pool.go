@@ -73,6 +73,11 @@ func (p Pool) Counts(agent string) bool {
 	return len(p.Agents) == 0 || slices.Contains(p.Agents, agent)
 }
 
+// Foreign reports whether the pool counts money of another currency than the one given; "" is none, which no pool minds.
+func (p Pool) Foreign(currency string) bool {
+	return p.Limit.Currency != "" && currency != "" && p.Limit.Currency != currency
+}
+
 // At returns the id of the pool in the period that store time now (µs since 1970) lies in, and from when until when that
 // lasts: now is at least from and below until, which is 0 for ever.
 func (p Pool) At(now int64) (id string, from, until int64) {
@@ -97,11 +102,15 @@ func PoolName(id string) string {
 // PoolKey returns the name of a counter of a pool, from its id and GrantedKey or SpentKey.
 func PoolKey(id, counter string) string { return "pool/" + id + "/" + counter }
 
-// PoolAccount reads the account of a pool under a limit from an agent's counters.
+// PoolAccount reads the account of a pool under a limit from an agent's counters. A pool without a currency counts no money:
+// its agents may be paid in several.
 func PoolAccount(id string, limit action.Limit, counters map[string]int64) Account {
 	acc := Account{Limit: limit}
 	acc.Granted.Currency, acc.Spent.Currency = limit.Currency, limit.Currency
 	for a := range action.AxisCount {
+		if a == action.Money && limit.Currency == "" {
+			continue
+		}
 		acc.Granted = acc.Granted.With(a, counters[PoolKey(id, GrantedKey(a))])
 		acc.Spent = acc.Spent.With(a, counters[PoolKey(id, SpentKey(a))])
 	}

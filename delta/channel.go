@@ -12,6 +12,7 @@ import (
 	"github.com/samber/mo"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 )
 
 // Channel carries messages of tasks to people or systems. Sending is an effect like any other: it happens in the function
@@ -86,6 +87,9 @@ func Communicate() Builder[Communication, Sent] {
 }
 
 func send(ctx *Context, in Communication) mo.Result[Sent] {
+	if f := ctx.brought.Sends(in.Channel); f != nil { // looked at again where it is sent: a message is not taken back
+		return mo.Err[Sent](f)
+	}
 	e := ctx.flight.t.engine
 	c, ok := e.cfg.Channels[in.Channel]
 	if !ok { // it was here when the call was decided, by another worker perhaps
@@ -100,42 +104,19 @@ func send(ctx *Context, in Communication) mo.Result[Sent] {
 	return mo.Ok(Sent{in.Channel, m.ID})
 }
 
-// channelKnown refuses a message to a channel that the task does not have, or this engine does not.
-func channelKnown(ctx context.Context, t *Task, raw action.Input) *action.Failure {
+// channelKnown says which channel a message is for, and refuses it where this engine does not have that one. Whether the task
+// has it is decided with everything else, by what the decision rests on.
+func channelKnown(t *Task, raw action.Input, call *engine.Call) *action.Failure {
 	var in Communication
-	if err := raw.Decode(&in); err != nil {
-		return nil // the schema has said so
+	if err := raw.Decode(&in); err != nil { // the schema would have said so
+		return action.Fail(action.InputInvalid, "the message cannot be read").Because(err)
 	}
-	have, err := t.channels(ctx)
-	switch {
-	case err != nil:
-		return nil // the store does not answer, which the call will find out for itself
-	case len(have) == 0:
-		return action.Fail(action.ChannelUnknown, "this task has no channels to send messages over")
-	case !slices.Contains(have, in.Channel):
-		return action.Fail(action.ChannelUnknown, "this task has no channel %q; it has %q", in.Channel, have)
-	case t.engine.cfg.Channels[in.Channel] == nil:
+	call.Wants = &in.Channel
+	if t.engine.cfg.Channels[in.Channel] == nil {
 		f := action.Fail(action.ChannelUnknown, "channel %q cannot be reached from here", in.Channel)
 		return f.With(action.DetailRule, "Config.Channels of this engine does not have it")
 	}
 	return nil
-}
-
-// channels are those of the task, which never change.
-func (t *Task) channels(ctx context.Context) ([]string, error) {
-	t.state.mu.Lock()
-	v := t.view
-	t.state.mu.Unlock()
-	if v == nil {
-		var err error
-		if v, err = t.peek(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if v.Task.Brought == nil {
-		return nil, nil
-	}
-	return v.Task.Brought.Channels, nil
 }
 
 // checkChannels reports channels that cannot be configured.

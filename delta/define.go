@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ type declaration struct {
 	fetches                    bool
 	context                    []string
 	skills, tools              []string
-	vet                        func(context.Context, *Task, action.Input) *action.Failure // of built-in actions: what else would keep a call from running
+	vet                        func(*Task, action.Input, *engine.Call) *action.Failure // of built-in actions: what else would keep a call from running
 
 	tool, toolHash string // the tool that executes it, "" for its function; the contract it was declared with
 

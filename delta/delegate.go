@@ -74,6 +74,14 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if need := out.Lease; need != nil {
+			lent, err := e.lend(ctx, need.Pool, need.ID, t.agent.name, need.Need)
+			if err != nil {
+				return nil, failedStore(err)
+			}
+			d.Leased = !lent
+			continue
+		}
 		child := &Child{t, d.Name, d.State.Agent, d.State.ID}
 		if out.Txn == nil {
 			ended = out.Child.Status == engine.ChildEnded

@@ -54,6 +54,9 @@ func (e *Engine) Inbox(ctx context.Context, by Identity) ([]Approval, error) {
 	var out []Approval
 	for _, a := range all {
 		_, v, digest, err := e.ask(ctx, a.ID)
+		if astray(err) {
+			continue // it went since the list was read
+		}
 		if err != nil {
 			return nil, fmt.Errorf("inbox: %w", err)
 		}
@@ -112,7 +115,12 @@ func (e *Engine) openRequest(ctx context.Context, id string, ended map[string]bo
 	}
 	a, status, err := e.approval(ctx, id)
 	ended[task] = err == nil && status.Ended()
-	if errors.Is(err, errReplaced) {
+	switch {
+	case errors.Is(err, errReplaced):
+		return a, false, nil
+	case astray(err):
+		agent, _, _ := strings.Cut(id, idSeparator)
+		e.stray(ctx, agent, engine.QueueDesk, id, err)
 		return a, false, nil
 	}
 	return a, err == nil && a.State == approval.Pending && !status.Ended(), err

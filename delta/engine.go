@@ -90,6 +90,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.rules.Escalate = cfg.Escalate.rules()
 	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
+	e.rules.Unheard = cfg.Authenticator == nil && cfg.Store == nil
 	for _, c := range e.crowds() {
 		c.most = int64(cfg.MaxAbandoned)
 	}

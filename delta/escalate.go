@@ -85,6 +85,13 @@ func (e *Engine) Escalations(ctx context.Context, limit int) ([]Escalation, erro
 		for _, q := range tasks {
 			t := &Task{engine: e, agent: s.agent, state: s, local: q.Member, space: txn.NewSpace()}
 			v, err := t.peek(ctx)
+			if err == nil && !v.Exists() {
+				err = ErrNoTask
+			}
+			if astray(err) {
+				e.stray(ctx, s.agent.name, engine.QueueEscalations, q.Member, err)
+				continue
+			}
 			if err != nil {
 				return nil, fmt.Errorf("list escalations: %w", err)
 			}

@@ -244,6 +244,9 @@ func (i idOf) String() string { return "task " + i.agent + idSeparator + i.local
 // endChildren ends the children of a task that has ended.
 func (e *Engine) endChildren(ctx context.Context, agent, task string) error {
 	v, err := e.lookAtTask(ctx, agent, task)
+	if err == nil && !v.Exists() {
+		err = ErrNoTask
+	}
 	if err != nil || !v.Task.Status.Ended() {
 		return err
 	}

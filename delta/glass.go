@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -37,8 +38,8 @@ type Override struct {
 func (t *Task) BreakGlass(ctx context.Context, by Identity, g Glass, reason string) (Override, error) {
 	var out Override
 	err := t.glassChange(ctx, "break the glass", by, func(v *engine.View, who engine.Who) (*txn.Txn, error) {
-		if strings.TrimSpace(reason) == "" {
-			return nil, errors.New("an override needs a reason")
+		if action.Blank(who.Reason) { // as it is recorded: cut
+			return nil, errors.New("an override needs a reason that can be read")
 		}
 		if g.For < time.Millisecond || g.For > t.engine.cfg.GlassLimit {
 			return nil, fmt.Errorf("it is to stand for %v, want a millisecond to %v (Config.GlassLimit)", g.For, t.engine.cfg.GlassLimit)

@@ -88,6 +88,7 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 		faults = append(faults, fmt.Errorf("goal limit: %w: limit in %s, actions cost %s", action.ErrCurrency, g.Limit.Currency, c))
 	}
 	set(&g.Limit.Currency, g.Agent.currency)
+	faults = append(faults, e.foreignPools(g)...)
 	set(&g.ApprovalTTL, e.cfg.ApprovalTTL)
 	if g.ApprovalTTL < time.Millisecond {
 		faults = append(faults, fmt.Errorf("goal approval ttl is %v, want at least a millisecond", g.ApprovalTTL))

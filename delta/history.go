@@ -12,7 +12,8 @@ import (
 )
 
 // Events returns what happened in the task, in order, decoded. The chain is verified first, and compared with what this
-// engine has sealed: an error names the first record that is not what was written.
+// engine has sealed: an error names the first record that is not what was written. Values that a schema marks as secret are
+// hidden; the records themselves, see [Task.Ledger], hold them.
 func (t *Task) Events(ctx context.Context) ([]ledger.Event, error) {
 	records, _, err := t.Ledger(ctx)
 	if err != nil {
@@ -23,6 +24,7 @@ func (t *Task) Events(ctx context.Context) ([]ledger.Event, error) {
 		if out[i], err = ledger.Decode(r.Val); err != nil {
 			return nil, fmt.Errorf("record %d of %s: %w", r.Seq, t, err)
 		}
+		t.agent.hide(&out[i])
 	}
 	return out, nil
 }

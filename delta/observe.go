@@ -74,7 +74,7 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		return o
 	}
 	if o.def.vet != nil {
-		o.call.Barred = o.def.vet(ctx, t, action.Input{Document: doc})
+		o.call.Barred = o.def.vet(t, action.Input{Document: doc}, &o.call)
 	}
 	in.Input, in.Digest = doc, digest
 	return o

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 )
 
-// Observer is told what this engine wrote into the ledgers: each event exactly as it is recorded, once the store has
-// accepted it and never before. Observers observe: they cannot hold up a call, nor change what becomes of it.
+// Observer is told what this engine wrote into the ledgers: each event as it is recorded, save that values which a schema
+// marks as secret are hidden, once the store has accepted it and never before. Observers observe: they cannot hold up a call, nor change what becomes of it.
 //
 // Each observer has a goroutine of its own and is called from that alone, one record at a time: of one task in the order
 // of its ledger, of several tasks in no particular order among them. What other processes write on the same store it is not
@@ -66,6 +66,8 @@ type Gap struct {
 // Watch is an observer and what it is told.
 type Watch struct {
 	Observer Observer
+	// Secrets has it told secret values too: for an observer that lets nothing of them out, but digests them.
+	Secrets bool
 	// Name stands in [Engine.Observers] and in the log; "" is "observer 1", "observer 2", …
 	Name string
 	// Filter says which records it is told of; the zero value is all.
@@ -151,6 +153,7 @@ func checkWatches(all []Watch) (faults []error) {
 // goes on with what comes until ctx ends, at the pace of [Config.Poll]. The id is that of a task, "agent~task", or an
 // agent's name for the agent's own ledger. The last pair has the error that ended it, of ctx too; a loop that is left just
 // ends. Observers are told sooner, but only what their own engine wrote.
+// Nothing is hidden: the records are what the store holds, secrets included.
 func (e *Engine) Follow(ctx context.Context, id string, from int64) iter.Seq2[Record, error] {
 	agent, task, _ := strings.Cut(id, idSeparator)
 	return func(yield func(Record, error) bool) {

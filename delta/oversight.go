@@ -79,7 +79,7 @@ func (e *Engine) approval(ctx context.Context, id string) (Approval, engine.Stat
 	}
 	state, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
 	if err != nil {
-		return Approval{}, "", fmt.Errorf("approval %s: %w", id, err)
+		return Approval{}, "", fmt.Errorf("approval %s: %w: %w", id, errUnreadable, err)
 	}
 	if q.ID != id {
 		return Approval{}, "", fmt.Errorf("approval %s: %w: %s", id, errReplaced, q.ID)
@@ -95,7 +95,7 @@ func (e *Engine) approval(ctx context.Context, id string) (Approval, engine.Stat
 func (e *Engine) ask(ctx context.Context, id string) (*Task, *engine.View, string, error) {
 	parts := strings.Split(id, idSeparator)
 	if len(parts) != 3 {
-		return nil, nil, "", fmt.Errorf("approval %q: not an id of an approval (agent%stask%sid)", id, idSeparator, idSeparator)
+		return nil, nil, "", fmt.Errorf("approval %q: %w (agent%stask%sid)", id, errNoRequestID, idSeparator, idSeparator)
 	}
 	t, err := e.Open(ctx, parts[0]+idSeparator+parts[1])
 	if err != nil {
@@ -316,7 +316,7 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 		if err := engine.MayOperate(v, e.cfg.Operators, e.whoIs(by, reason)); err != nil {
 			return nil, err
 		}
-		if err := v.Account().Accepts(cost); err != nil {
+		if err := v.Accepts(cost); err != nil {
 			return nil, err
 		}
 		return engine.Resolve(t.agent.compiled, v, begun, ok, cost, doc, e.whoIs(by, reason))

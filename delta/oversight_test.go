@@ -406,6 +406,8 @@ func TestBreakGlass(t *testing.T) {
 			{"an approver is no operator", "boss", "fire", delta.Glass{For: time.Minute}},
 			{"the requester, though on call", "mallory:oncall", "fire", delta.Glass{For: time.Minute}},
 			{"without a reason", "olga:oncall", " ", delta.Glass{For: time.Minute}},
+			{"with a reason that nobody can read", "olga:oncall", "\u200b\u2060\u3164", delta.Glass{For: time.Minute}},
+			{"with a reason that is cut off before anything can be read", "olga:oncall", strings.Repeat("\u200b", action.MaxText) + "fire", delta.Glass{For: time.Minute}},
 			{"for ever", "olga:oncall", "fire", delta.Glass{}},
 			{"for too long", "olga:oncall", "fire", delta.Glass{For: 2 * time.Hour}},
 			{"for an action that is not there", "olga:oncall", "fire", delta.Glass{Actions: []string{"fly"}, For: time.Minute}},

@@ -174,3 +174,13 @@ func (e *Engine) transfer(ctx context.Context, p *Pool, id, agent string, send f
 	}
 	return sent, errors.New("the pool is lent and given back all the time")
 }
+
+// foreignPools reports the pools that would have to count money of another currency than the goal's.
+func (e *Engine) foreignPools(g Goal) (faults []error) {
+	for i := range e.rules.Pools {
+		if p := &e.rules.Pools[i]; p.Counts(g.Agent.name) && p.Foreign(g.Limit.Currency) {
+			faults = append(faults, fmt.Errorf("goal: %w: the task counts in %s, the budget pool %q in %s", action.ErrCurrency, g.Limit.Currency, p.Name, p.Limit.Currency))
+		}
+	}
+	return faults
+}

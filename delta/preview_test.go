@@ -25,7 +25,7 @@ func ExampleTask_Preview() {
 		return in.Amount > 100
 	}, 5).MustBuild()
 	ctx := context.Background()
-	engine, _ := delta.New(delta.Config{})
+	engine, _ := delta.New(delta.Config{Authenticator: anybody})
 	defer func() { _ = engine.Close(ctx) }()
 	task, _ := engine.Start(ctx, delta.Goal{Agent: delta.NewAgent("desk").Grant(refund).MustBuild(), Approvers: []string{"ana"}})
 
@@ -47,7 +47,7 @@ func previewed(t *testing.T, goal delta.Goal) *delta.Task {
 	bound := delta.DefineRaw("bound", schema, ok).Describe("Run after").Risk(1).Needs(plain.On("id")).MustBuild()
 	free := delta.DefineRaw("free", schema, ok).Describe("Run after any").Risk(1).Needs(plain).MustBuild()
 	risky := delta.DefineRaw("risky", schema, ok).Describe("Risk it").Risk(5).MustBuild()
-	e, err := delta.New(delta.Config{})
+	e, err := delta.New(delta.Config{Authenticator: anybody})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
 	goal.Agent = delta.NewAgent("agent").Grant(plain, bound, free, risky).MustBuild()

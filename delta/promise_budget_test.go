@@ -16,6 +16,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
@@ -87,7 +88,7 @@ func audit(tb rapid.TB, task *delta.Task, limit action.Limit) *auditor {
 
 // purse is a task whose actions are estimated at 10 tokens and spend In.N.
 func purse(tb rapid.TB, limit action.Limit) (*delta.Engine, *delta.Task) {
-	e, err := delta.New(delta.Config{Risk: risk.Single()}) // actions that fail alone
+	e, err := delta.New(delta.Config{Store: memory.New(memory.Config{}), Risk: risk.Single()}) // actions that fail alone
 	require.NoError(tb, err)
 	task, err := e.Start(context.Background(), delta.Goal{Agent: buyer, Limit: limit, Approvers: []string{"*"}, Threshold: 5})
 	require.NoError(tb, err)

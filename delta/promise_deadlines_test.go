@@ -111,6 +111,9 @@ func TestI18_AllUserCodeHasADeadline(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				release := make(chan struct{})
 				stuck = func() { <-release }
+				if c.cfg.Authenticator == nil {
+					c.cfg.Authenticator = anybody
+				}
 				e, err := delta.New(c.cfg)
 				require.NoError(t, err)
 				started := time.Now()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 )
 
 // kind is an action of a random agent, as the naive model knows it.
@@ -131,7 +132,7 @@ func TestI03_OfferedIsWhatRuns(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := drawDomain(r)
 		agent := m.agent(func(string, In) mo.Result[Out] { return mo.Ok(Out{"ok"}) })
-		e, err := delta.New(delta.Config{})
+		e, err := delta.New(delta.Config{Store: memory.New(memory.Config{})})
 		require.NoError(r, err)
 		defer e.Close(context.Background())
 		g := delta.Goal{Agent: agent, Threshold: float64(m.threshold), Ceiling: float64(m.ceiling), Limit: action.Limit{Tokens: action.Max(m.limit)}}

@@ -218,7 +218,11 @@ func (t *Task) peek(ctx context.Context) (*engine.View, error) {
 	if err != nil {
 		return nil, failedStore(err)
 	}
-	return engine.Look(&t.engine.rules, t.agent.compiled, snap, nil)
+	v, err := engine.Look(&t.engine.rules, t.agent.compiled, snap, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", t, errUnreadable, err)
+	}
+	return v, nil
 }
 
 // Status returns whether the task runs, is paused or has ended, and why.

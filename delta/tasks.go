@@ -111,6 +111,9 @@ func (e *Engine) tasksOf(ctx context.Context, s *agentState, q TaskQuery, at *pl
 				return true, nil
 			}
 			t, err := e.standing(ctx, s, m.Member)
+			if astray(err) { // it must not hide the others
+				t, err = TaskStanding{ID: s.agent.name + idSeparator + m.Member, Agent: s.agent.name, Status: "unreadable", Reason: action.TextOf(err)}, nil
+			}
 			if err != nil {
 				return false, fmt.Errorf("list tasks of agent %q: %w", s.agent.name, err)
 			}
@@ -194,8 +197,9 @@ func (e *Engine) Unresolved(ctx context.Context, limit int) ([]Unresolved, error
 				return nil, fmt.Errorf("list intents of unknown outcome: %w", err)
 			}
 			begun, err := engine.Held(&own.record, intent)
-			if err != nil {
-				return nil, fmt.Errorf("list intents of unknown outcome: %s: %w", t, err)
+			if err != nil { // of this one alone
+				e.stray(ctx, s.agent.name, engine.QueueUnknown, m.Member, err)
+				continue
 			}
 			out = append(out, Unresolved{t.ID(), intent, time.UnixMicro(m.Due).UTC(), begun})
 		}

@@ -146,7 +146,13 @@ func (w *shift) take(ctx context.Context, s *agentState, queue, member string, d
 			w.mu.Unlock()
 			place.leave()
 		}()
-		if err := do(context.WithValue(context.WithoutCancel(ctx), slotKey{}, place), s, member); err != nil && ctx.Err() == nil {
+		err := do(context.WithValue(context.WithoutCancel(ctx), slotKey{}, place), s, member)
+		if err != nil {
+			if gone, _ := w.e.unqueueGone(context.WithoutCancel(ctx), s.agent.name, queue, member); gone {
+				err = nil // nothing is left to be done
+			}
+		}
+		if err != nil && ctx.Err() == nil {
 			w.e.cfg.Log.Warn("work failed; it is tried again", "queue", queue, "agent", s.agent.name, "member", member, "error", err)
 		}
 	})

@@ -169,6 +169,9 @@ func kindOf(here []*node) typeSet {
 // Secrets returns the dotted paths of the fields marked as secret, sorted.
 func (s *Schema) Secrets() []string { return slices.Clone(s.secrets) }
 
+// HoldsSecrets reports whether any field is marked as secret.
+func (s *Schema) HoldsSecrets() bool { return len(s.secrets) > 0 }
+
 func secretPaths(root *node) ([]string, error) {
 	w := secretWalk{on: map[*node]bool{}, holds: map[*node]bool{}}
 	if err := w.walk(root.here, nil); err != nil {

@@ -73,15 +73,20 @@ func within(folder string) func(string) (fs.FS, io.Closer, error) {
 	}
 }
 
-// New returns the library of the skills in file systems, such as those embedded in the program.
+// New returns the library of the skills in file systems, such as those embedded in the program. Where a file system has
+// links, they are refused, wherever they lead. For a folder that others write to while it is read, use [Open]: there the
+// operating system sees to it that nothing leads out.
 func New(systems ...fs.FS) *Library {
 	l := &Library{}
 	for i, fsys := range systems {
 		l.places = append(l.places, place{
 			fmt.Sprintf("file system %d", i+1),
 			func(skill string) (fs.FS, io.Closer, error) {
+				if err := unlinked(fsys, skill); err != nil {
+					return nil, nil, err
+				}
 				sub, err := fs.Sub(fsys, skill)
-				return sub, io.NopCloser(nil), err
+				return solid{sub}, io.NopCloser(nil), err
 			},
 			func() ([]fs.DirEntry, error) { return fs.ReadDir(fsys, ".") },
 		})

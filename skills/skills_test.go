@@ -152,3 +152,23 @@ func FuzzParse(f *testing.F) {
 		assert.Equal(t, s.Info, front.Info)
 	})
 }
+
+// What a link stands for lies elsewhere: in a file system that follows links it is not read, wherever it leads.
+func TestLinksAreNotFollowed(t *testing.T) {
+	base := t.TempDir()
+	write(t, good, base, "in", "refunds", File)
+	write(t, "a secret", base, "out.md")
+	write(t, strings.Replace(good, "refunds", "other", 1), base, "elsewhere", File)
+	require.NoError(t, os.Symlink(filepath.Join(base, "out.md"), filepath.Join(base, "in", "refunds", "limits.md")))
+	require.NoError(t, os.Symlink(base, filepath.Join(base, "in", "refunds", "up")))
+	require.NoError(t, os.Symlink(filepath.Join(base, "elsewhere"), filepath.Join(base, "in", "other")))
+	l := New(os.DirFS(filepath.Join(base, "in")))
+	_, err := l.Read("refunds")
+	require.NoError(t, err)
+	for _, name := range []string{"limits.md", "up/out.md"} {
+		_, err := l.ReadFile("refunds", name)
+		require.ErrorContains(t, err, "link", name)
+	}
+	_, err = l.Read("other")
+	require.ErrorIs(t, err, ErrNotFound, "nor is a skill's folder a link")
+}

@@ -159,8 +159,8 @@ func reasonFlag(c *cobra.Command, reason *string) {
 	c.Flags().StringVar(reason, "reason", "", "why: it is recorded beside your name (required)")
 	check := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
-		if strings.TrimSpace(*reason) == "" {
-			return usageError{errors.New("--reason is missing: say why, it is recorded beside your name")}
+		if action.Blank(action.Cut(*reason)) { // as it is recorded
+			return usageError{errors.New("--reason is missing, or nobody can read it: say why, it is recorded beside your name")}
 		}
 		if check == nil {
 			return nil

@@ -104,4 +104,5 @@ type Rules struct {
 	Escalate Escalate // when a task is brought before a person
 	Operated bool     // there are operators: every task has somebody to ask about an escalation
 	Nobody   bool     // nobody can say who they are: nobody can be asked
+	Unheard  bool     // nor can anybody elsewhere, since the store is the engine's own: an approval would be waited for in vain
 }

@@ -69,10 +69,16 @@ func (r *round) approved() *action.Failure {
 
 // despite lets a call through an override: no new approval is asked for, but what a person rejected stays rejected.
 func (r *round) despite(t txn.Token, has bool) *action.Failure {
-	if state, ask, err := readAsk(t); has && err == nil && state == approval.Rejected {
-		r.glass = nil
-		r.pin(haveMark(r.digest, t.State))
-		return r.rejected(ask)
+	if has {
+		switch state, ask, err := readAsk(t); {
+		case err != nil: // it may say that a person rejected the call
+			r.glass = nil
+			return action.Fail(action.StoreUnavailable, "the approval of this call cannot be read").Because(err)
+		case state == approval.Rejected:
+			r.glass = nil
+			r.pin(haveMark(r.digest, t.State))
+			return r.rejected(ask)
+		}
 	}
 	if f := r.rejectedAlike(); f != nil {
 		r.glass = nil
@@ -251,7 +257,7 @@ func (r *round) rejectedAlike() *action.Failure {
 }
 
 func (r *round) open(why []string) *action.Failure {
-	if no := Unreachable(&r.view.Task, r.act); no != "" {
+	if no := r.rules.unreachable(&r.view.Task, r.act); no != "" {
 		r.closing = nil
 		f := action.Fail(action.NoApprover, "action %q needs an approval and this task has nobody to ask", r.act.Name)
 		return f.With(action.DetailRule, strings.Join(why, "; ")+"; "+no)

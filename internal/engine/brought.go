@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
@@ -30,6 +32,25 @@ func (b *Brought) Attachment(id string) (action.AttachmentInfo, bool) {
 		}
 	}
 	return action.AttachmentInfo{}, false
+}
+
+// Sends refuses a message over a channel that the task was not given. Nothing brought is no channels.
+func (b *Brought) Sends(channel string) *action.Failure {
+	switch {
+	case b == nil || len(b.Channels) == 0:
+		return action.Fail(action.ChannelUnknown, "this task has no channels to send messages over")
+	case !slices.Contains(b.Channels, channel):
+		return action.Fail(action.ChannelUnknown, "this task has no channel %q; it has %q", channel, b.Channels)
+	}
+	return nil
+}
+
+// channelGiven decides by the view, whose task gate 1 has pinned: what the shell could find out beforehand, it could fail to.
+func (r *round) channelGiven() *action.Failure {
+	if r.call.Wants == nil {
+		return nil
+	}
+	return r.view.Task.Brought.Sends(*r.call.Wants)
 }
 
 // SetPhase moves a running task into another phase. Nil where it is in it already.

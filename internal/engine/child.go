@@ -86,10 +86,11 @@ type Child struct {
 	Asked  string       `json:"asked"` // names what was asked for
 	Grant  action.Limit `json:"grant,omitzero"`
 	Status ChildStatus  `json:"status"`
-	Held   action.Cost  `json:"held,omitzero"`  // reserved for it in the parent
-	Spent  action.Cost  `json:"spent,omitzero"` // charged to the parent, once it has ended
-	Rev    int64        `json:"rev,omitempty"`  // revision of the child that this is as of
-	End    Status       `json:"end,omitempty"`  // how it ended
+	Held   action.Cost  `json:"held,omitzero"`   // reserved for it in the parent
+	Pools  []string     `json:"pools,omitempty"` // of the parent's agent, in which it counts too
+	Spent  action.Cost  `json:"spent,omitzero"`  // charged to the parent, once it has ended
+	Rev    int64        `json:"rev,omitempty"`   // revision of the child that this is as of
+	End    Status       `json:"end,omitempty"`   // how it ended
 	Reason string       `json:"reason,omitempty"`
 	// Conclusion is the verdict on its goal with which it ended, nil where nobody gave one.
 	Conclusion *action.Conclusion `json:"conclusion,omitempty"`
@@ -97,7 +98,7 @@ type Child struct {
 
 // held is the event that the parent wrote last of the child, as far as changes rest on it.
 func (c *Child) held() *ledger.Event {
-	e := &ledger.Event{Type: ledger.ChildGranted, Reserved: c.Held, Charged: c.Spent}
+	e := &ledger.Event{Type: ledger.ChildGranted, Reserved: c.Held, Charged: c.Spent, Pools: c.Pools}
 	if c.Status == ChildQueued {
 		e.Type = ledger.ChildQueued
 	}
@@ -175,6 +176,8 @@ type Delegation struct {
 	Bound Bound     // what the parent's agent passes on
 	Now   int64     // store time, estimated, µs
 	At    int64     // worker time, µs
+
+	Leased bool // a lease of a shared pool was tried: what the agent has is what there is
 }
 
 // asked names what was asked for. The deadline does not count: who asks again means the same child a moment later.
@@ -187,6 +190,7 @@ func (d *Delegation) asked() string {
 
 // Delegated is the answer to a Delegation. Txn, where there is one, must be accepted before the rest is true.
 type Delegated struct {
+	Lease   *PoolNeed // is to be leased before it can be decided; where that fails, ask again with Leased
 	Txn     *txn.Txn
 	Refusal *action.Failure
 	Child   Child
@@ -195,7 +199,7 @@ type Delegated struct {
 // Delegate decides whether the task may have a child, and reserves its budget. The same name and the same wish find the
 // child that there is.
 func Delegate(rules *Rules, v *View, d Delegation) (Delegated, error) {
-	r := &round{rules: rules, agent: &Agent{Name: v.Task.Agent}, view: v, call: &Call{Now: d.Now, At: d.At}}
+	r := &round{rules: rules, agent: &Agent{Name: v.Task.Agent}, view: v, call: &Call{Now: d.Now, At: d.At, Leased: d.Leased}}
 	have, ver, err := v.Child(d.Name)
 	switch {
 	case err != nil:
@@ -218,13 +222,19 @@ func Delegate(rules *Rules, v *View, d Delegation) (Delegated, error) {
 		f = r.carve(&d.State.Limit, &c)
 	}
 	if f == nil {
+		f = r.handOn(&d.State.Limit, &c)
+	}
+	if r.lease != nil {
+		return Delegated{Lease: r.lease}, nil
+	}
+	if f == nil {
 		f = r.room(&c)
 	}
 	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain, Clauses: r.pins}
 	e := v.event(ledger.ChildGranted, d.At)
-	e.Child, e.Reserved = d.Name, c.Held
+	e.Child, e.Reserved, e.Pools = d.Name, c.Held, c.Pools
 	if f != nil {
-		e.Type, e.Code, e.Failure, e.Reserved = ledger.ChildRefused, f.Code, f, action.Cost{}
+		e.Type, e.Code, e.Failure, e.Reserved, e.Pools = ledger.ChildRefused, f.Code, f, action.Cost{}, nil
 		write(t, &e, nil)
 		return Delegated{Txn: t, Refusal: f}, nil
 	}

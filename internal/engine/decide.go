@@ -20,6 +20,7 @@ import (
 type Call struct {
 	Intent action.Intent
 	Barred *action.Failure // what else the call needs and does not have, as the shell found it
+	Wants  *string         // the channel over which it sends, which the task must have; nil: it sends nothing
 	Edge   *action.Failure // verdict of the strict edge and the schema
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
@@ -204,6 +205,9 @@ func (r *round) actionExists() *action.Failure {
 			return action.Fail(action.ActionUnknown, "there is no action of that name; choose one of those offered")
 		}
 		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.call.Intent.Action)
+	}
+	if f := r.channelGiven(); f != nil {
+		return f
 	}
 	if f := r.call.Barred; f != nil {
 		return f

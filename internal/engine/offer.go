@@ -164,8 +164,8 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 		st.Status, st.Asks = action.Legal, a.ask(v.Task.Threshold)
 	case r.throughGlass():
 		st.Status = action.Legal
-	case Unreachable(&v.Task, a) != "":
-		st.Reasons = append(why, string(action.NoApprover)+": "+Unreachable(&v.Task, a))
+	case rules.unreachable(&v.Task, a) != "":
+		st.Reasons = append(why, string(action.NoApprover)+": "+rules.unreachable(&v.Task, a))
 	default:
 		st.Status, st.Reasons = action.Gated, why
 	}

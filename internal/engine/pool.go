@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -47,27 +49,53 @@ type PoolNeed struct {
 	Need action.Cost // beyond what the agent has been leased
 }
 
-// fromPools checks and pins that a reservation fits into every pool that the agent's calls count in.
+// fromPools checks and pins that a reservation fits into every pool that the agent's calls count in. Money of a currency that
+// is not the pool's never counts there.
 func (r *round) fromPools(want action.Cost) *action.Failure {
-	r.pools = make([]string, len(r.view.pools))
-	for i, p := range r.view.pools {
-		r.pools[i], _, _ = p.At(r.call.Now)
+	r.pools = make([]string, 0, len(r.view.pools))
+	var foreign *budget.Pool
+	for _, p := range r.view.pools {
+		if r.view.foreign(p) {
+			foreign = p
+			continue
+		}
+		id, _, _ := p.At(r.call.Now)
+		r.pools = append(r.pools, id)
+	}
+	if foreign != nil {
+		return r.foreignPool(foreign)
 	}
 	for _, p := range r.view.pools {
-		w := r.view.purse(p, r.call.Now)
-		if w.until > 0 {
-			r.pin(txn.Clause{Op: txn.Time, Min: w.from, Max: w.until - 1})
+		if _, f := r.draw(p, want, strconv.Quote(r.act.Name)); f != nil {
+			return f
 		}
-		if p.Shared {
-			r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellSlice + w.id, N: w.slice.Ver})
-		}
-		no := w.acc.Fits(want)
-		if no != nil {
-			return r.poolRefuses(&w, want, no)
-		}
-		r.pin(w.pins(want)...)
 	}
 	return nil
+}
+
+// draw checks and pins that a pool has room for an amount, and names the period in which it counts.
+func (r *round) draw(p *budget.Pool, want action.Cost, what string) (id string, f *action.Failure) {
+	w := r.view.purse(p, r.call.Now)
+	if w.until > 0 {
+		r.pin(txn.Clause{Op: txn.Time, Min: w.from, Max: w.until - 1})
+	}
+	if p.Shared {
+		r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellSlice + w.id, N: w.slice.Ver})
+	}
+	if no := w.acc.Fits(want); no != nil {
+		return w.id, r.poolRefuses(&w, want, no, what)
+	}
+	r.pin(w.pins(want)...)
+	return w.id, nil
+}
+
+// foreign reports a pool that counts money of another currency than the task.
+func (v *View) foreign(p *budget.Pool) bool { return p.Foreign(v.Task.Limit.Currency) }
+
+func (r *round) foreignPool(p *budget.Pool) *action.Failure {
+	f := action.Fail(action.BudgetExhausted, "a budget that tasks share counts money in another currency than this task").Because(action.ErrCurrency)
+	why := fmt.Sprintf("budget pool %s counts %s, the task %s", p.Name, p.Limit.Currency, r.view.Task.Limit.Currency)
+	return f.With(action.DetailAxis, action.Money.String()).With(action.DetailRule, why)
 }
 
 // pins are that the account keeps its limits when this is granted too.
@@ -85,14 +113,14 @@ func inAgent(c txn.Clause) txn.Clause {
 	return c
 }
 
-func (r *round) poolRefuses(w *purse, want action.Cost, no *budget.Refusal) *action.Failure {
+func (r *round) poolRefuses(w *purse, want action.Cost, no *budget.Refusal, what string) *action.Failure {
 	if n, ok := w.acc.Limit.On(no.Axis).Get(); ok && no.Left < no.Least {
 		r.pin(inAgent(count(budget.PoolKey(w.id, budget.GrantedKey(no.Axis)), 0, n-no.Least+1, txn.NoMax)))
 	}
 	if w.pool.Shared && !r.call.Leased && !r.rules.Observe {
 		r.lease = &PoolNeed{Pool: w.pool, ID: w.id, Need: Beyond(plus(w.acc.Granted, want), costOf(w.acc.Limit))}
 	}
-	f := action.Fail(action.BudgetExhausted, "a budget that tasks share does not allow %q: %s", r.act.Name, no.Message)
+	f := action.Fail(action.BudgetExhausted, "a budget that tasks share does not allow %s: %s", what, no.Message)
 	return f.With(action.DetailAxis, no.Axis.String()).With(action.DetailRule, "budget pool "+w.id)
 }
 

@@ -56,7 +56,7 @@ func ChargeChild(v *View, name string, t Tally, at int64) (x *txn.Txn, heir stri
 	c.Spent = plus(c.Spent, positive(minus(t.Spent, c.Spent))) // it never falls
 	c.Held = positive(minus(t.Granted, t.Spent))
 	c.Status, c.Rev, c.End, c.Reason, c.Conclusion = ChildEnded, t.Rev, t.Status, t.Reason, t.Conclusion
-	e.Charged, e.Reserved, e.Reason, e.State = c.Spent, c.Held, c.Reason, jsonText(c)
+	e.Charged, e.Reserved, e.Pools, e.Reason, e.State = c.Spent, c.Held, c.Pools, c.Reason, jsonText(c)
 	var next *Child
 	if was == ChildActive {
 		if next, err = v.heir(x, &e); err != nil {
@@ -100,7 +100,7 @@ func (v *View) promote(x *txn.Txn, c *Child, at int64, why string) {
 	before := c.held()
 	c.Status = ChildActive
 	e := v.event(ledger.ChildGranted, at)
-	e.Child, e.Reserved, e.State, e.Text = c.Name, c.Held, jsonText(*c), why
+	e.Child, e.Reserved, e.Pools, e.State, e.Text = c.Name, c.Held, c.Pools, jsonText(*c), why
 	write(x, &e, before)
 }
 
@@ -186,7 +186,7 @@ func (c *changes) child(e, held *ledger.Event) {
 	}
 	c.put(txn.Task, cellChild+e.Child, string(e.State))
 	spent := minus(e.Charged, held.Charged)
-	c.charge(nil, plus(minus(e.Reserved, held.Reserved), spent), spent)
+	c.charge(e.Pools, plus(minus(e.Reserved, held.Reserved), spent), spent)
 	waited := held.Type == ledger.ChildQueued
 	switch e.Type {
 	case ledger.ChildQueued:

@@ -337,6 +337,14 @@ func ReadRequest(agent, task, id string) *txn.Txn {
 	return t
 }
 
+// Stray takes a member out of a queue that names a task which is gone, where it still is.
+func Stray(agent, task, queue, member string) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: 0},
+		txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: queue, Val: member})
+	return t
+}
+
 // ErrNoIntent says that nothing is recorded of an intent.
 var ErrNoIntent = errors.New("it is not recorded")
 

@@ -130,6 +130,14 @@ func Unreachable(s *TaskState, a *Action) string {
 	return ""
 }
 
+// unreachable is Unreachable in an engine, which may have no way to hear anybody.
+func (r *Rules) unreachable(s *TaskState, a *Action) string {
+	if r.Unheard && len(s.Approvers) > 0 {
+		return "its approvers can never answer: the engine has no Authenticator, and its store is its own; set Config.Authenticator"
+	}
+	return Unreachable(s, a)
+}
+
 // selves says which of the approvers do not count, because nobody approves what is done for them or by them.
 func selves(s *TaskState) string {
 	for _, name := range s.Approvers {
