@@ -187,7 +187,8 @@ func (r *round) end(t ledger.Type, q approval.Request, reason string) {
 
 // adopt makes the call continue the intent that was parked when the approval was asked for, unless that has ended.
 func (r *round) adopt(intent string) {
-	if l, known := r.view.Snap.Leases[intent]; known && l.Phase == txn.Settle {
+	l, known := r.view.Snap.Leases[intent]
+	if known && l.Phase == txn.Settle || r.view.Snap.Record.Cells[cellOutcome+intent].Ver > 0 {
 		r.parked = ""
 		return
 	}
@@ -221,6 +222,9 @@ func (r *round) askAnew(t txn.Token, ask approval.Request, why []string, reason 
 		r.lookup = ask.Intent
 	}
 	r.adopt(ask.Intent)
+	if r.parked != "" { // what was read of its lease may be old: a request is for an intent that can run
+		r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellOutcome + r.parked})
+	}
 	return r.open(why)
 }
 

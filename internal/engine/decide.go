@@ -441,11 +441,3 @@ func (r *round) reserve(g budget.Grant, no *budget.Refusal) *action.Failure {
 func count(key string, n, lo, hi int64) txn.Clause {
 	return txn.Clause{Op: txn.Count, Scope: txn.Task, Key: key, N: n, Min: lo, Max: hi}
 }
-
-// intent is the id the call will run under: that of the parked intent where one waits for the same approval.
-func (r *round) intent() string {
-	if r.parked != "" {
-		return r.parked
-	}
-	return r.call.Intent.ID
-}

@@ -67,3 +67,11 @@ func (c *Call) ask() string {
 	}
 	return c.AskID
 }
+
+// intent is the id the call will run under: that of the parked intent where one waits for the same approval.
+func (r *round) intent() string {
+	if r.parked != "" {
+		return r.parked
+	}
+	return r.call.Intent.ID
+}
