@@ -29,11 +29,11 @@ func (w Who) mover() Mover {
 // held is a status of its own here: a task that is paused for no more than that its parent is.
 const onHold Status = "held"
 
-func (s *TaskState) standing() Status {
-	if s.Status == Paused && s.Paused == nil {
+func (p *TaskState) standing() Status {
+	if p.Status == Paused && p.Paused == nil {
 		return onHold
 	}
-	return s.Status
+	return p.Status
 }
 
 // passages are the movers that may take a task from one status to another; what is not here nobody may. A task that waits
