@@ -64,13 +64,12 @@ func (m *machine) intakeVerified(i int, e Event) {
 	st := &m.s.Steps[i]
 	g := st.Pending
 	st.Pending = nil
-	switch {
-	case e.OK && e.Failure == nil:
+	ok, text := e.verdict()
+	m.note(i, Entry{Kind: Verdict, Text: "intake: " + text, Code: verdictCode(ok, SubjectInput)})
+	if ok {
 		m.consume(i, *g)
-	case e.Failure != nil:
-		m.reprompt(i, e.Failure.Error())
-	default:
-		m.reprompt(i, e.Text)
+	} else {
+		m.reprompt(i, text)
 	}
 }
 

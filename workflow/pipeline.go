@@ -120,14 +120,8 @@ func (m *machine) verified(i int, c Command, e Event) {
 		m.intakeVerified(i, e)
 		return
 	}
-	ok := e.OK && e.Failure == nil
-	text := "passed"
-	if !ok {
-		if text = e.Text; e.Failure != nil {
-			text = e.Failure.Error()
-		}
-	}
-	m.note(i, Entry{Kind: Verdict, Text: string(c.Subject) + ": " + action.Cut(text), Code: verdictCode(ok, c.Subject)})
+	ok, text := e.verdict()
+	m.note(i, Entry{Kind: Verdict, Text: string(c.Subject) + ": " + text, Code: verdictCode(ok, c.Subject)})
 	switch {
 	case ok && c.Subject == SubjectOutput:
 		m.commit(i, m.s.Steps[i].Result)
@@ -138,6 +132,17 @@ func (m *machine) verified(i int, c Command, e Event) {
 	default:
 		m.failed(i, notRun(verdictCode(false, c.Subject), "%s", text))
 	}
+}
+
+// verdict is what a [Verified] says: passed, or the critique.
+func (e *Event) verdict() (ok bool, text string) {
+	switch {
+	case e.Failure != nil:
+		return false, action.Cut(e.Failure.Error())
+	case e.OK:
+		return true, "passed"
+	}
+	return false, action.Cut(e.Text)
 }
 
 func verdictCode(ok bool, s Subject) action.Code {

@@ -204,7 +204,7 @@ func (m *machine) unwound(e Event) Absorbed {
 		return AbsorbedEnded
 	}
 	m.note(-1, Entry{Kind: Control, Text: "unwind", By: e.By})
-	m.s.Status = Unwinding
+	m.s.Status, m.s.Output = Unwinding, nil
 	m.s.Stop = &Stop{Status: Stopped, Failure: action.Fail(action.Cancelled, "it was undone at its parent's request")}
 	m.s.Unwind = &Undoing{Phase: -1}
 	m.undo()

@@ -63,9 +63,9 @@ func (m *machine) childEnded(i int, c Command, e Event) {
 		m.trip(i)
 	}
 	if e.Tree && st.Closing == nil {
-		m.fail(i, f)
-		m.stop(Stop{Status: Failed, Failure: f})
+		m.markFailed(i, f)
 		m.s.Tree = true
+		m.stop(Stop{Status: Failed, Failure: f})
 		return
 	}
 	m.failed(i, f)

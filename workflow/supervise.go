@@ -9,12 +9,16 @@ import (
 
 // fail is the end of a step that failed: a branch handles it, or the phase's supervision does.
 func (m *machine) fail(i int, f *action.Failure) {
-	m.ended(i, StageFailed)
-	m.s.Steps[i].Failure = f
-	m.note(i, Entry{Kind: StepFailed, Code: f.Code, Failure: f, Cost: m.s.Steps[i].Cost})
+	m.markFailed(i, f)
 	if !m.handled(i) {
 		m.supervise(i)
 	}
+}
+
+func (m *machine) markFailed(i int, f *action.Failure) {
+	m.ended(i, StageFailed)
+	m.s.Steps[i].Failure = f
+	m.note(i, Entry{Kind: StepFailed, Code: f.Code, Failure: f, Cost: m.s.Steps[i].Cost})
 }
 
 // handled reports whether a step that may still run needs the failure of step i.
