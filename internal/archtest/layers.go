@@ -40,7 +40,7 @@ var folders = map[string]layer{
 
 	"internal/table": helper,
 
-	"internal/archtest": tooling, "internal/readme": tooling, "internal/lint": tooling, "internal/redistest": tooling,
+	"internal/archtest": tooling, "internal/readme": tooling, "internal/lint": tooling, "internal/redistest": tooling, "internal/cputime": tooling,
 
 	"cmd": program,
 
