@@ -38,7 +38,10 @@ func (e *env) outlive() {
 }
 
 // now is the store's time.
-func (e *env) now() int64 { e.Helper(); return e.must(txn.Clause{Op: txn.Read, Scope: txn.Task, Key: "nothing"}).Now }
+func (e *env) now() int64 {
+	e.Helper()
+	return e.must(txn.Clause{Op: txn.Read, Scope: txn.Task, Key: "nothing"}).Now
+}
 
 // inTime looks at what a store has while it must keep it: look does so for the intent it is given, and says for how long, by
 // the store's clock, something had to be kept, and what is to be said of it. That is judged unless it took longer than the
