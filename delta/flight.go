@@ -190,7 +190,7 @@ func (f *flight) stillRuns() error {
 	if err != nil {
 		return fmt.Errorf("the store does not tell whether the task still runs: %w", err)
 	}
-	if why := v.Stopped(f.intent, true); why != "" {
+	if why := v.Stopped(f.intent, f.def.name, true); why != "" {
 		return stoppedBy(why)
 	}
 	f.mu.Lock()
