@@ -17,7 +17,7 @@ const (
 	port    layer = "port"
 	shell   layer = "shell"
 	edge    layer = "edge"
-	helper  layer = "helper"  // of the programs, not of the library
+	helper  layer = "helper"  // of the programs and of tests, not of the library
 	tooling layer = "tooling" // of this repository
 	program layer = "program"
 	support layer = "support"
@@ -38,7 +38,7 @@ var folders = map[string]layer{
 
 	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "trace": edge, "policyfile": edge, "workflowfile": edge, "web": edge,
 
-	"internal/table": helper,
+	"internal/table": helper, "internal/cputime": helper,
 
 	"internal/archtest": tooling, "internal/readme": tooling, "internal/lint": tooling, "internal/redistest": tooling,
 
