@@ -161,7 +161,7 @@ func (m *machine) next(i int, then Stage) {
 	case stageAgain:
 		m.s.Steps[i].Stage = StagePending
 	default:
-		m.plan(i)
+		m.admit(i)
 	}
 }
 

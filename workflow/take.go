@@ -187,7 +187,7 @@ func (m *machine) mayEnd(i int, w Wait, e Event) Absorbed {
 func (m *machine) resumed(i int, w Wait, e Event) {
 	st := &m.s.Steps[i]
 	m.note(i, Entry{Kind: Control, Text: "resume", By: e.By})
-	if !e.OK {
+	if !e.OK || st.Effected { // an effect stands that may not be repeated, whoever wishes it
 		f := st.Failure
 		if f == nil {
 			f = action.Fail(w.Code, "%s", w.Reason)
@@ -198,7 +198,11 @@ func (m *machine) resumed(i int, w Wait, e Event) {
 	if w.Code == action.BudgetExhausted {
 		m.s.Used = action.Cost{}
 	}
-	st.Cost, st.Calls, st.Children, st.Reprompts, st.Referred = action.Cost{}, 0, 0, 0, false
+	if st.Referred { // it had failed: it begins anew, at its guard
+		m.forget(i)
+		return
+	}
+	st.Cost, st.Calls, st.Children, st.Reprompts = action.Cost{}, 0, 0, 0
 	m.ground(i)
 	m.admit(i)
 }
