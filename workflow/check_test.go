@@ -87,7 +87,7 @@ func TestFaults(t *testing.T) {
 // What is sound and still should be looked at.
 func TestWarnings(t *testing.T) {
 	def := workflow.New("w", "1").
-		Step(workflow.Execute("a", "act")).
+		Step(workflow.Execute("a", "act").Guard("g")).
 		Step(exec("b").NeedsEnd("a").Map("x", "steps.a.output.x")).
 		Step(workflow.Reason("c", "p").Output(`{"type":"object","properties":{"v":{"type":["string","null"]}}}`)).
 		Step(exec("d").Needs("c").Input(`{"properties":{"v":{"type":"string"}}}`).Map("v", "steps.c.output.v")).

@@ -57,7 +57,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(), newTrace(), newWatch(), newDoctor(), newPrune(),
-		newPolicy(), newReplay(), newExplain(), newBench(), newVersion())
+		newPolicy(), newWorkflow(), newReplay(), newExplain(), newBench(), newVersion())
 	return root
 }
 
