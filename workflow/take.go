@@ -109,9 +109,13 @@ func (m *machine) answerInstance(c Command, e Event) {
 		m.childUnwound(e)
 	case c.Kind == Evaluate:
 		m.phaseGuarded(e)
-	case c.Subject == SubjectBackoff:
+	case c.Subject == SubjectBackoff && m.s.Unwind != nil:
 		m.s.Unwind.Pausing = false
 		m.undo()
+	case c.Subject == SubjectBackoff:
+		if k := m.phase(); k < len(m.s.Phases) && m.s.Phases[k].Stage == PhaseBackoff && m.s.Stop == nil {
+			m.enterNow(k)
+		}
 	case c.Subject == SubjectDeadline:
 		m.stop(Stop{Status: Failed, Failure: action.Fail(action.Timeout, "the time of the workflow is up")})
 	}
@@ -199,7 +203,7 @@ func (m *machine) resumed(i int, w Wait, e Event) {
 		m.s.Used = action.Cost{}
 	}
 	if st.Referred { // it had failed: it begins anew, at its guard
-		m.forget(i)
+		m.reopen(i)
 		return
 	}
 	st.Cost, st.Calls, st.Children, st.Reprompts = action.Cost{}, 0, 0, 0
