@@ -36,7 +36,7 @@ var folders = map[string]layer{
 
 	"delta": shell,
 
-	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "trace": edge, "policyfile": edge, "web": edge,
+	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "trace": edge, "policyfile": edge, "workflowfile": edge, "web": edge,
 
 	"internal/table": helper, "internal/cputime": helper,
 
