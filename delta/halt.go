@@ -242,7 +242,7 @@ func (e *Engine) spread(ctx context.Context) error {
 func (a *agentState) agrees(h *engine.Halt) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.gap {
+	if a.lags() {
 		return false
 	}
 	have := engine.HaltsOf(&a.space).All
