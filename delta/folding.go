@@ -112,6 +112,7 @@ func (a *agentState) known() *txn.Snapshot {
 func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.edition++
 	a.lands(x)
 	if r.Replay {
 		a.gap = true

@@ -125,6 +125,8 @@ func (t *Task) lags() bool {
 // behind reports whether something is known to be missing of the task; the caller holds the lock.
 func (t *Task) behind() bool { return t.gap || t.flow.told > t.space.Rev }
 
+func (a *agentState) behind() bool { return a.gap || a.flow.told > a.space.Rev }
+
 // inOrder reports whether a reply follows what is known of both spaces.
 func (t *Task) inOrder(x *txn.Txn, r *txn.Reply) bool {
 	inTask, inAgent := x.Raises()
@@ -197,6 +199,7 @@ func (t *Task) follow(l later) {
 	}
 	t.space = s.Task
 	t.space.Rev, t.flow.since = l.rev, t.state.sent
+	t.state.edition++
 	if t.facted >= 0 {
 		t.facted += engine.CountFacts(&t.space, l.clauses) - before
 	}
@@ -223,6 +226,7 @@ func (a *agentState) follow(l later) {
 	}
 	a.space, a.pending = s.Agent, l.pending
 	a.space.Rev, a.flow.since = l.rev, a.sent
+	a.edition++
 }
 
 // caughtUp is moved for an agent alone.

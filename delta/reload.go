@@ -33,6 +33,7 @@ func (t *Task) reload(ctx context.Context) (bool, error) {
 // take is reload's last step; told is what had been heard of both spaces before.
 func (t *Task) take(loaded *txn.Snapshot, told [2]int64) bool {
 	a := t.state
+	a.edition++
 	if rev := loaded.Task.Rev; rev > t.space.Rev || rev == t.space.Rev && t.gap {
 		t.space, t.gap = loaded.Task, false
 		t.set, t.facted = nil, -1

@@ -47,6 +47,7 @@ func (t *Task) snapshotInto(s *txn.Snapshot, own *sight) {
 // keep takes over what a snapshot learned; the caller holds the agent's lock.
 func (t *Task) keep(s *txn.Snapshot) {
 	a := t.state
+	a.edition++
 	t.space, a.space, a.pending = s.Task, s.Agent, s.Pending
 	if s.Now >= a.now {
 		a.now, a.at = s.Now, t.engine.cfg.Now()
@@ -214,6 +215,7 @@ func (t *Task) merge(x *txn.Txn, r txn.Reply, own *sight) {
 	defer t.state.mu.Unlock()
 	a := t.state
 	a.lands(x)
+	a.edition++
 	t.facted = -1
 	if r.Fresh == nil {
 		return
