@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 )
 
@@ -175,6 +176,15 @@ func TestAKeptPreviewIsWhatWouldBeFoundAnew(t *testing.T) {
 			}
 		}
 		asked, lasted = asked+w.asked, lasted+w.lasted
+		all, _, err := w.task.Ledger(context.Background())
+		require.NoError(r, err)
+		for _, record := range all {
+			e, err := ledger.Decode(record.Val)
+			require.NoError(r, err)
+			text, err := ledger.Encode(e)
+			require.NoError(r, err)
+			require.Equal(r, text, record.Val, "calls are recorded as encoding/json would")
+		}
 	})
 	require.Greater(t, lasted, asked/10, "else nothing was compared")
 }

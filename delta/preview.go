@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
-	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -119,7 +118,7 @@ func (t *Task) previewPlain(c Call, dst []byte) (v Verdict, ok bool) {
 		return v, false
 	}
 	text := unsafe.String(unsafe.SliceData(w.input), len(w.input))
-	w.digest = approval.AppendDigest(w.digest[:0], t.agent.name, t.local, d.name, d.version, d.in.Hash(), text)
+	w.digest = t.digester(d).Append(w.digest[:0], w.input)
 	w.call = engine.Call{At: t.engine.clock(), TTL: t.engine.cfg.Lease.Microseconds(), Intent: action.Intent{
 		Agent: t.agent.name, Task: t.local, Action: d.name, Version: d.version, Input: action.NewDocument(text, nil),
 		Digest: unsafe.String(unsafe.SliceData(w.digest), len(w.digest)), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),

@@ -40,10 +40,22 @@ type grounds struct {
 // write appends an event and what it changes.
 func write(t *txn.Txn, e, held *ledger.Event) { writeShown(t, e, held, "") }
 
+// writeBegun is write for the event of a round's begin.
+func (r *round) writeBegun(t *txn.Txn, e *ledger.Event) {
+	b := scratch()
+	*b = r.appendBegun((*b)[:0], e)
+	writeText(t, e, nil, b)
+}
+
 // writeShown is write for who may have the text of the risk.
 func writeShown(t *txn.Txn, e, held *ledger.Event, risk string) {
 	b := scratch()
 	*b = appendShown((*b)[:0], e, risk)
+	writeText(t, e, held, b)
+}
+
+// writeText is write for who has the text of the event, in a buffer that is given back.
+func writeText(t *txn.Txn, e, held *ledger.Event, b *[]byte) {
 	c := changes{list: t.Clauses}
 	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
 	text := c.keep(*b)
@@ -65,7 +77,7 @@ func (r *round) begin() Decision {
 	}
 	r.close(t)
 	r.marked(t)
-	writeShown(t, e, nil, r.riskText(e))
+	r.writeBegun(t, e)
 	if r.glass != nil {
 		r.expires = r.glass.Until
 	}
@@ -77,7 +89,7 @@ func (r *round) riskText(e *ledger.Event) string {
 	if e.Risk == nil {
 		return ""
 	}
-	return r.view.shownText(r.act, e.Risk)
+	return r.said().shownText(e.Risk)
 }
 
 // begun fills in the event of the begin.
