@@ -115,7 +115,7 @@ func (w *changing) change(r *rapid.T) {
 		e, t = w.other, w.there
 	}
 	name := rapid.SampledFrom(changed).Draw(r, "action")
-	switch rapid.IntRange(0, 13).Draw(r, "what") {
+	switch rapid.IntRange(0, 14).Draw(r, "what") {
 	case 0, 1, 2, 3:
 		_ = t.Do(ctx, w.call(r, name))
 	case 4:
@@ -143,6 +143,12 @@ func (w *changing) change(r *rapid.T) {
 	case 12:
 		_ = e.Sync(ctx)
 	case 13:
+		if rapid.Bool().Draw(r, "halt it") {
+			_ = e.HaltAction(ctx, "clerk", name, w.mine(e), HaltNow, "stop")
+		} else {
+			_ = e.LiftAction(ctx, "clerk", name, w.mine(e), "go")
+		}
+	case 14:
 		if rapid.Bool().Draw(r, "break") {
 			_, _ = t.BreakGlass(ctx, w.mine(e), Glass{Actions: []string{name}, For: 10 * time.Second}, "now")
 		} else {

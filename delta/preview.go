@@ -30,7 +30,9 @@ func (v Verdict) OK() bool { return v.Code == action.OK }
 // to dst, which may be nil. The error is Do's: nothing could be decided.
 //
 // Where the action is made by [DefineRaw] without rules, the call would begin, needs no fact of its input, and dst has room,
-// a preview allocates nothing: it is cheap enough to be asked about every call a planner considers.
+// a preview allocates nothing, and while nothing changes costs about a quarter of reading the input with encoding/json: it is
+// cheap enough to be asked about every call a planner considers. The second preview of an action after a change keeps what
+// those after it need, and allocates that.
 func (t *Task) Preview(ctx context.Context, c Call, dst []byte) (Verdict, error) {
 	if err := t.callable(); err != nil {
 		return Verdict{}, err

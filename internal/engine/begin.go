@@ -11,16 +11,21 @@ import (
 
 // gate 9: begin and its opposite
 
-func (r *round) event(t ledger.Type) ledger.Event {
+func (r *round) event(t ledger.Type) (e ledger.Event) {
+	r.eventInto(&e, t)
+	return e
+}
+
+// eventInto is event into one that is empty: it is large.
+func (r *round) eventInto(e *ledger.Event, t ledger.Type) {
 	in := &r.call.Intent
-	e := r.view.event(t, r.call.At)
+	e.V, e.Type, e.At = ledger.Version, t, r.call.At
 	e.Task, e.Agent = in.Task, r.agent.Name
 	e.Intent, e.Call, e.Action, e.Version, e.Digest = r.intent(), in.CallID, in.Action, in.Version, in.Digest
 	e.Within, e.Provenance = in.Within, in.Provenance
-	if a := r.agent.Actions[in.Action]; a != nil {
-		e.Tool = a.Tool
+	if r.act != nil {
+		e.Tool = r.act.Tool
 	}
-	return e
 }
 
 func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {
@@ -94,8 +99,8 @@ func (r *round) riskText(e *ledger.Event) string {
 
 // begun fills in the event of the begin.
 func (r *round) begun(g *grounds) {
-	g.event = r.event(ledger.Begun)
 	e := &g.event
+	r.eventInto(e, ledger.Begun)
 	e.Fence, e.Owner, e.Attempt = 1, r.call.Owner, 1
 	for i := range r.claims {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent

@@ -48,8 +48,7 @@ var rounds = sync.Pool{New: func() any { return new(round) }}
 
 func newRound(rules *Rules, agent *Agent, view *View, call *Call) *round {
 	r := rounds.Get().(*round)
-	*r = round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest,
-		pins: r.pins[:0], key: r.key[:0], scratch: r.scratch}
+	r.rules, r.agent, r.view, r.call, r.act, r.digest = rules, agent, view, call, agent.Actions[call.Intent.Action], call.Intent.Digest
 	return r
 }
 
