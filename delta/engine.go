@@ -62,7 +62,11 @@ type agentState struct {
 	carded  atomic.Bool // its card is known to be in the store
 	space   txn.Space
 	pending []txn.Pending
-	gap     bool
+	gap     bool           // somebody else wrote: it must be read anew
+	flow    follow         // how far the store is known to be beyond it
+	flying  []flown        // transactions of the agent under way
+	sent    uint64         // how many there were
+	moved   chan struct{}  // closes when more is known, nil where nobody waits
 	folded  *engine.Folded // what this engine folded last
 	folding chan struct{}  // held by who folds
 	heir    atomic.Bool    // it was seen whether everything is halted

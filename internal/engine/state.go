@@ -272,6 +272,11 @@ func (v *View) Describes(task *txn.Space) bool {
 // Behind reports whether the space holds the task as it became after the view.
 func (v *View) Behind(task *txn.Space) bool { return task.Cells[cellTask].Ver > v.taskVer }
 
+// MakesTask reports whether the clause writes what a task is.
+func MakesTask(c *txn.Clause) bool {
+	return c.Op == txn.Put && c.Scope == txn.Task && c.Key == cellTask
+}
+
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }
 
