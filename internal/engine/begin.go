@@ -16,10 +16,10 @@ func (r *round) event(t ledger.Type) (e ledger.Event) {
 	return e
 }
 
-// eventInto is event into one that is empty: it is large.
+// eventInto is event into one that is empty.
 func (r *round) eventInto(e *ledger.Event, t ledger.Type) {
 	in := &r.call.Intent
-	e.V, e.Type, e.At = ledger.Version, t, r.call.At
+	r.view.eventInto(e, t, r.call.At)
 	e.Task, e.Agent = in.Task, r.agent.Name
 	e.Intent, e.Call, e.Action, e.Version, e.Digest = r.intent(), in.CallID, in.Action, in.Version, in.Digest
 	e.Within, e.Provenance = in.Within, in.Provenance

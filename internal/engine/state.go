@@ -99,6 +99,8 @@ type TaskState struct {
 	Family Family  `json:"family,omitzero"`  // what children it may have
 	Parent *Parent `json:"parent,omitempty"` // whose child it is
 	Bounds []Bound `json:"bounds,omitempty"` // what its ancestors let through, the first of them first
+
+	Flow *FlowOf `json:"flow,omitempty"` // the workflow that it runs, nil for none
 }
 
 // Status is where a task is in its life. Cancelled and Closed are terminal.
@@ -326,8 +328,15 @@ func noKey(name, version, value string) string {
 }
 
 // event returns an event of this task with the fields every event has.
-func (v *View) event(t ledger.Type, at int64) ledger.Event {
-	return ledger.Event{V: ledger.Version, Type: t, At: at, Agent: v.Task.Agent, Task: v.Task.ID}
+func (v *View) event(t ledger.Type, at int64) (e ledger.Event) {
+	v.eventInto(&e, t, at)
+	return e
+}
+
+// eventInto is event into one that is empty: it is large.
+func (v *View) eventInto(e *ledger.Event, t ledger.Type, at int64) {
+	e.V, e.Type, e.At, e.Agent, e.Task = ledger.Version, t, at, v.Task.Agent, v.Task.ID
+	e.Wakes = v.Task.Flow != nil && wakesFlow(t)
 }
 
 // ReadIntent reads the cold cells of an intent and its lease; it changes nothing.
