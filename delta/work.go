@@ -86,6 +86,7 @@ func (w *shift) sweep(ctx context.Context) {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},
 			{engine.QueueStarts, e.startDue},
+			{engine.QueueLasting, e.forgetLasting},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)

@@ -20,6 +20,9 @@ func (r *round) event(t ledger.Type) ledger.Event {
 	if a := r.agent.Actions[in.Action]; a != nil {
 		e.Tool = a.Tool
 	}
+	if r.agent.Graph.Across() {
+		e.Tenant = r.view.Task.Tenant
+	}
 	return e
 }
 
