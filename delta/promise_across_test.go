@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,6 +111,29 @@ func TestI03_FactsOfEarlierTasks(t *testing.T) {
 				assert.Equal(t, snap.Task.Counters, state.Task.Counters, "I14")
 			}
 		})
+	}
+}
+
+// I16: an action that earlier tasks unlock too is not the parent's that they do not.
+func TestI16_AcrossIsPartOfWhatAnActionIs(t *testing.T) {
+	var ran atomic.Int64
+	confirm := counts("confirm", &ran).MustBuild()
+	pay := func(p delta.Pre) *delta.Agent {
+		return delta.NewAgent(fmt.Sprint("a", ran.Add(1))).Grant(confirm, counts("pay", &ran).Needs(p).MustBuild()).MustBuild()
+	}
+	e := engineFor(t, delta.Config{})
+	task, err := e.Start(t.Context(), delta.Goal{Agent: pay(confirm.On("id").Within(time.Hour))})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		need delta.Pre
+		want action.Code
+	}{{confirm.On("id").Across(time.Hour), action.Denied}, {confirm.On("id").Within(time.Hour), action.OK}} {
+		child, err := task.Delegate(t.Context(), delta.Goal{Agent: pay(c.need)})
+		require.NoError(t, err)
+		of, err := child.Task(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, action.OK, of.Do(t.Context(), call("confirm", "x")).MustGet().Code)
+		assert.Equal(t, c.want, of.Do(t.Context(), call("pay", "x")).MustGet().Code)
 	}
 }
 
