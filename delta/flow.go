@@ -32,6 +32,7 @@ type flowRun struct {
 	hand   map[string]bool // commands under way
 	later  time.Duration   // to look again although nothing happens, 0 for not
 	idle   map[string]bool // commands that wait for what is not here: they are looked at again when something happens
+	over   bool            // its task has ended
 	under  sync.Map        // those of hand that have not come back
 	back   chan flowAnswer
 }
@@ -191,6 +192,9 @@ func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.S
 	return action.Fail(action.Stale, "the instance changed %d times while this was written; try again", flowTries)
 }
 
+// errLater says of a command that nothing makes the instance due when it can be performed: it is tried again after a while.
+var errLater = errors.New("it is tried again later")
+
 // errAbsorbed says that an event came to nothing.
 var errAbsorbed = errors.New("it has no effect")
 
@@ -226,12 +230,35 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 			return errors.Join(err, r.letGo(ctx))
 		}
 	}
-	if v.Task.Status.Ended() {
-		if err := r.feed(ctx, r.gone()); err != nil {
-			return errors.Join(err, r.letGo(ctx))
-		}
+	if err := r.look(ctx, false); err != nil {
+		return errors.Join(err, r.letGo(ctx))
 	}
 	return r.work(ctx)
+}
+
+// look finds out what happened elsewhere: anew reads the instance first, and then, never before, its task. What happens to
+// that afterwards counts as a wake, and the instance is not put down.
+func (r *flowRun) look(ctx context.Context, anew bool) error {
+	if anew {
+		k, err := r.t.readFlow(ctx)
+		if err != nil {
+			return err
+		}
+		if k.Ver == r.k.Ver && k.Wakes == r.k.Wakes {
+			return nil
+		}
+		r.k = k
+	}
+	clear(r.idle)
+	r.later = 0
+	v, err := r.t.peek(ctx)
+	if err != nil {
+		return err
+	}
+	if r.over = v.Task.Status.Ended(); !r.over {
+		return nil
+	}
+	return r.feed(ctx, r.gone())
 }
 
 func (r *flowRun) ttl() int64 { return r.e.cfg.Lease.Microseconds() }
@@ -266,8 +293,11 @@ func (r *flowRun) letGo(ctx context.Context) error {
 func (r *flowRun) work(ctx context.Context) (err error) {
 	keep := time.NewTicker(max(r.e.cfg.Lease/3, time.Millisecond))
 	defer keep.Stop()
+	poll := time.NewTicker(r.e.cfg.Poll) // a word from elsewhere does not wait for a call that takes long
+	defer poll.Stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(r.e.stop, func() { cancel(ErrClosed) })()
 	defer func() { // what is under way ends first: its answers are handed in by whoever takes the instance up
 		for len(r.hand) > 0 {
 			a := <-r.back
@@ -278,8 +308,7 @@ func (r *flowRun) work(ctx context.Context) (err error) {
 		}
 	}()
 	for {
-		if r.e.winding(ctx) {
-			cancel(ErrClosed)
+		if r.e.winding(ctx) || leaving(ctx) { // effects are not interrupted: that does Close, when it waits no longer
 			return errors.Join(r.finish(ctx), r.letGo(context.WithoutCancel(ctx)))
 		}
 		if err := r.notice(ctx); err != nil {
@@ -296,19 +325,28 @@ func (r *flowRun) work(ctx context.Context) (err error) {
 		case a := <-r.back:
 			delete(r.hand, a.id)
 			switch {
+			case errors.Is(a.err, errLater):
+				r.idle[a.id], r.later = true, r.e.cfg.Lease/3
 			case a.err != nil:
 				return errors.Join(a.err, r.letGo(context.WithoutCancel(ctx)))
 			case a.event == nil:
 				r.idle[a.id] = true
 			default:
 				if err := r.feed(context.WithoutCancel(ctx), *a.event); err != nil {
-					return err
+					return errors.Join(err, r.letGo(context.WithoutCancel(ctx)))
+				}
+				if r.stands(a.id) { // it came to nothing: asked again at once it would come to nothing again
+					r.idle[a.id], r.later = true, r.e.cfg.Lease/3
 				}
 			}
 		case <-keep.C:
 			reply, err := r.e.apply(ctx, engine.KeepFlow(r.t.agent.name, r.t.local, r.holder, r.ttl()))
 			if err == nil && !reply.OK {
 				return errSuperseded // another worker has it; what is under way here is answered by its id
+			}
+		case <-poll.C:
+			if err := r.look(ctx, true); err != nil {
+				r.e.cfg.Log.Warn("an instance cannot be read while it is at work", "instance", r.t.ID(), "error", err)
 			}
 		case <-ctx.Done():
 		}
@@ -373,11 +411,32 @@ func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
 		return true, failedStore(err)
 	}
 	if reply.OK {
+		r.rulesMoved()
 		return true, nil
 	}
-	clear(r.idle)
-	r.k, err = r.t.readFlow(ctx)
+	switch reply.Failed {
+	case engine.RestHeld:
+		return true, errSuperseded
+	case -1:
+		return true, nil // its task is there no more
+	}
+	err = r.look(ctx, true)
 	return err != nil, err
+}
+
+// rulesMoved has those who wait for other rules asked again where the rules changed while this one was being put down.
+func (r *flowRun) rulesMoved() {
+	now := r.e.rulesNow()
+	for _, w := range r.k.State.Waits() {
+		if w.For == workflow.WaitPolicy && now != "" && now != w.Policy {
+			r.e.flows.rules.Delete(r.t.agent.name)
+			r.e.nudge()
+		}
+	}
+}
+
+func (r *flowRun) stands(id string) bool {
+	return slices.ContainsFunc(r.k.State.Outstanding, func(c workflow.Command) bool { return c.ID == id })
 }
 
 func (r *flowRun) nextTimer() (at int64, ok bool) {
@@ -426,20 +485,22 @@ func (w *shift) askRules(ctx context.Context, s *agentState) {
 	if was, asked := e.flows.rules.Load(s.agent.name); len(e.flows.Definitions) == 0 || asked && was == now {
 		return
 	}
+	e.flows.rules.Store(s.agent.name, now) // before: who is put down meanwhile and finds other rules takes it back
 	for after := (txn.Queued{}); ; {
 		due, err := e.store.Queued(ctx, s.agent.name, engine.QueueForbidden, after, false, workPage)
 		if err != nil {
+			e.flows.rules.Delete(s.agent.name)
 			e.cfg.Log.Warn("work queue cannot be read", "queue", engine.QueueForbidden, "agent", s.agent.name, "error", err)
 			return
 		}
 		for _, q := range due {
 			if !w.take(ctx, s, engine.QueueFlows, q.Member, e.driveDue) {
+				e.flows.rules.Delete(s.agent.name)
 				return
 			}
 			after = q
 		}
 		if len(due) < workPage {
-			e.flows.rules.Store(s.agent.name, now)
 			return
 		}
 	}
