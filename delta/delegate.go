@@ -66,6 +66,11 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 			return nil, err
 		}
 		wish := d
+		if s := wish.State.Subject; s != "" && s != v.Task.Subject {
+			return nil, fmt.Errorf("the goal's subject is %q, its parent's %q: a child works on the same data", s, v.Task.Subject)
+		}
+		agent, space := vaultOf(&v.Task)
+		wish.State.Subject, wish.State.Vault = v.Task.Subject, agent+idSeparator+space
 		if !g.Deadline.IsZero() {
 			wish.State.Deadline = v.Snap.Now + max(1, g.Deadline.Sub(e.cfg.Now()).Microseconds())
 		}

@@ -24,6 +24,7 @@ type observed struct {
 	snap   txn.Snapshot
 	view   engine.View
 	room   engine.Room
+	veil   *veiled // nil: nothing in it is secret
 	flight flight
 	flown  bool
 }
@@ -71,12 +72,18 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 	}
 	if f != nil {
 		o.call.Edge = f
+		if t.agent.veils != nil || t.private.Load() != aboutNobody {
+			t.veil(ctx, o, raw)
+		}
 		return o
 	}
 	if o.def.vet != nil {
 		o.call.Barred = o.def.vet(t, action.Input{Document: doc}, &o.call)
 	}
 	in.Input, in.Digest = doc, digest
+	if t.agent.veils != nil || t.private.Load() != aboutNobody {
+		t.veil(ctx, o, raw)
+	}
 	return o
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/keys"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 )
 
@@ -55,7 +56,7 @@ func TestI14_SecretsAreNotHandedOut(t *testing.T) {
 	assert.NotContains(t, shown, "4111")
 	assert.NotContains(t, shown, "4222")
 	assert.Contains(t, shown, `"cents":77`, "the rest is there")
-	assert.Contains(t, shown, "(secret)")
+	assert.Contains(t, shown, keys.DigestPrefix)
 }
 
 func asText(v any) string {

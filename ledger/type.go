@@ -110,6 +110,11 @@ const (
 	AgentResumed Type = "agent_resumed"
 	// CallCancelled marks one call as cancelled: Intent, Identity, Reason. How it ended is said by its end.
 	CallCancelled Type = "call_cancelled"
+	// KeyMade is a data key that was made: Text is its name. Of a data subject that a goal names it stands in the agent's own
+	// ledger, and Child is the subject.
+	KeyMade Type = "key_made"
+	// SubjectErased is a data key that was destroyed, and with it what was sealed under it: as KeyMade, Identity, Reason.
+	SubjectErased Type = "subject_erased"
 	// HookFailed is a hook that returned an error, panicked or took too long: Failure, Text names the hook.
 	HookFailed Type = "hook_failed"
 	// Note is anything an operator or the engine wants remembered: Text.
@@ -123,7 +128,7 @@ var types = []Type{
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
-	AgentDeclared, TaskPruned, AgentHalted, AgentResumed, CallCancelled, HookFailed, Note,
+	AgentDeclared, TaskPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
 }
 
 // Types returns every type, in the order of their declaration.

@@ -20,6 +20,7 @@ type Graph struct {
 	setsOf     [][]int        // field sets that an Ok of the action writes, in the order of their keys
 	dependents [][]int        // actions with a need on the action, in declaration order
 	rank       []int          // position in one topological order, prerequisites first
+	hash       Hash
 }
 
 // need is a Need with everything resolved. Its binds stand in the order of the field set.
