@@ -70,6 +70,7 @@ type agentState struct {
 	now     int64          // store time, µs, as of
 	at      time.Time      // this worker time
 	next    txn.Snapshot   // room for what an accepted transaction makes of what is known
+	edition int64          // of what is known of the agent and its tasks: whoever changes any of that raises it
 }
 
 // New returns an engine. Close it: it owns a goroutine, and calls under way end in an orderly manner.

@@ -113,5 +113,6 @@ func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
 	s := &txn.Snapshot{State: txn.NewState(), Now: a.now, Pending: a.pending, Gap: a.gap}
 	s.Agent = a.space
 	s.Advance(x, r)
+	a.edition++
 	a.space, a.pending, a.gap = s.Agent, s.Pending, s.Gap
 }

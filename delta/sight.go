@@ -47,6 +47,7 @@ func (t *Task) snapshotInto(s *txn.Snapshot, own *sight) {
 // keep takes over what a snapshot learned; the caller holds the agent's lock.
 func (t *Task) keep(s *txn.Snapshot) {
 	a := t.state
+	a.edition++
 	t.space, a.space, a.pending = s.Task, s.Agent, s.Pending
 	t.gap, a.gap = s.Gap, s.Gap // a reading of one task mends its own part and the agent's, not that of another task
 	if s.Now >= a.now {

@@ -34,8 +34,9 @@ type Task struct {
 	facted  int           // distinct facts satisfied; -1 is not known
 	asks    func() string // makes ids of approval requests
 	shelf   engine.Shelf
-	handed  handed         // has a lock of its own
-	offers  []action.Offer // the latest, for what changed since
+	lasting map[string]*lasting // what previews found, by action
+	handed  handed              // has a lock of its own
+	offers  []action.Offer      // the latest, for what changed since
 	concern concern
 	uneasy  atomic.Bool  // there is a concern to tell
 	private atomic.Int32 // whether it is about somebody

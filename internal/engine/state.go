@@ -125,6 +125,7 @@ type View struct {
 	trustVer int64
 	haltVer  int64
 	halt     *Halt // that stands for the agent, nil for none
+	halts    Halts // of which it is one
 	lastPend int64
 	looked   bool
 	stored   risk.Belief // as in the cells
@@ -174,7 +175,8 @@ func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, 
 		v.taskVer = c.Ver
 	}
 	if c := snap.Agent.Cells[cellHalt]; c.Ver != v.haltVer {
-		v.halt, v.haltVer = HaltsOf(&snap.Agent).Standing(), c.Ver
+		v.halts, v.haltVer = HaltsOf(&snap.Agent), c.Ver
+		v.halt = v.halts.Standing()
 	}
 	return v.lookAtBeliefs(rules, agent, glance)
 }
