@@ -27,6 +27,8 @@ const (
 	ChildUnwound EventKind = "child_unwound"
 	// Fired answers [Timer]: its time has come.
 	Fired EventKind = "fired"
+	// Performed answers [Advise] and [Withdraw].
+	Performed EventKind = "performed"
 
 	// Intake answers [Ask]: Output is the person's data, By the person.
 	Intake EventKind = "intake"
