@@ -72,8 +72,9 @@ type secretly struct {
 	secrets map[string]bool
 }
 
-func drawSecret(t *rapid.T) string {
-	return "SEC" + rapid.StringMatching(`[A-Z0-9"\\ü<]{6,14}`).Draw(t, "secret")
+// drawText draws a text; what is not secret never is one that is.
+func drawText(t *rapid.T, secret bool) string {
+	return map[bool]string{true: "SEC", false: "PUB"}[secret] + rapid.StringMatching(`[A-Z0-9"\\ü<]{6,14}`).Draw(t, "secret")
 }
 
 func drawSecretly(t *rapid.T, all bool) secretly {
@@ -87,8 +88,9 @@ func drawSecretly(t *rapid.T, all bool) secretly {
 		if secret {
 			mark = `,"writeOnly":true`
 		}
+		hidden := secret || all
 		given := func(v string) []string {
-			if secret || all {
+			if hidden {
 				return []string{v}
 			}
 			return nil
@@ -96,22 +98,22 @@ func drawSecretly(t *rapid.T, all bool) secretly {
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
 			props = append(props, fmt.Sprintf(`%q:{"type":"string"%s}`, name, mark))
-			s.draw[name] = func(t *rapid.T) (string, []string) { v := drawSecret(t); return quote(v), given(v) }
+			s.draw[name] = func(t *rapid.T) (string, []string) { v := drawText(t, hidden); return quote(v), given(v) }
 		case 1:
 			props = append(props, fmt.Sprintf(`%q:{"type":"integer"%s}`, name, mark))
 			s.draw[name] = func(t *rapid.T) (string, []string) {
-				v := fmt.Sprint(rapid.Int64Range(1e11, 1e12).Draw(t, "number"))
+				v := fmt.Sprint(rapid.Int64Range(1e11, 2e11).Draw(t, "number") + map[bool]int64{true: 5e11}[hidden])
 				return v, given(v)
 			}
 		case 2:
 			props = append(props, fmt.Sprintf(`%q:{"type":"array","items":{"type":"string"%s}}`, name, mark))
 			s.draw[name] = func(t *rapid.T) (string, []string) {
-				v, w := drawSecret(t), drawSecret(t)
+				v, w := drawText(t, hidden), drawText(t, hidden)
 				return "[" + quote(v) + "," + quote(w) + "]", append(given(v), given(w)...)
 			}
 		default:
 			props = append(props, fmt.Sprintf(`%q:{"type":"object","properties":{"in":{"type":"string"%s}}}`, name, mark))
-			s.draw[name] = func(t *rapid.T) (string, []string) { v := drawSecret(t); return `{"in":` + quote(v) + "}", given(v) }
+			s.draw[name] = func(t *rapid.T) (string, []string) { v := drawText(t, hidden); return `{"in":` + quote(v) + "}", given(v) }
 		}
 	}
 	s.schema = `{"type":"object","properties":{` + strings.Join(props, ",") + `}}`
@@ -124,7 +126,7 @@ func (s *secretly) input(t *rapid.T, spoil bool) (raw string, secrets []string) 
 	for _, name := range s.fields {
 		v, more := s.draw[name](t)
 		if spoil && s.secrets[name] {
-			w := drawSecret(t)
+			w := drawText(t, true)
 			b, _ := json.Marshal(w)
 			v, more = `{"in":[`+string(b)+`]}`, []string{w}
 		}
