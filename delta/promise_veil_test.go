@@ -113,7 +113,10 @@ func drawSecretly(t *rapid.T, all bool) secretly {
 			}
 		default:
 			props = append(props, fmt.Sprintf(`%q:{"type":"object","properties":{"in":{"type":"string"%s}}}`, name, mark))
-			s.draw[name] = func(t *rapid.T) (string, []string) { v := drawText(t, hidden); return `{"in":` + quote(v) + "}", given(v) }
+			s.draw[name] = func(t *rapid.T) (string, []string) {
+				v := drawText(t, hidden)
+				return `{"in":` + quote(v) + "}", given(v)
+			}
 		}
 	}
 	s.schema = `{"type":"object","properties":{` + strings.Join(props, ",") + `}}`
