@@ -144,7 +144,7 @@ func TestI14_NoSecretIsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		about := rapid.SampledFrom([]string{"", "somebody"}).Draw(t, "about")
 		s := drawSecretly(t, about != "")
-		ends := []string{"ok", "fail", "panic", "unknown"}
+		ends := []string{"ok", "fail", "panic", "unknown", "echo"}
 		var end string
 		f := func(_ *delta.Context, in action.Input) mo.Result[action.Output] {
 			switch end {
@@ -154,6 +154,9 @@ func TestI14_NoSecretIsWritten(t *testing.T) {
 				panic(in.Text())
 			case "unknown":
 				return mo.Err[action.Output](action.Unknown(errors.New(in.Text())))
+			}
+			if end == "echo" {
+				return mo.Ok(action.Output(`{"was":` + in.Text() + `,"text":` + fmt.Sprintf("%q", "it was "+fmt.Sprint(in.Tree())) + `}`))
 			}
 			return mo.Ok(action.Output(`{"done":true}`))
 		}

@@ -99,6 +99,21 @@ func (w *veiled) shown(doc action.Document, secrets []string) action.Document {
 	return schema.Redact(doc, secrets, func(_, text string) string { return w.data.Digest(text) })
 }
 
+// told is what may be read of an output: one that repeats a secret of the input does not say so in its schema.
+func (w *veiled) told(doc action.Document) action.Document {
+	shown := w.shown(doc, w.out)
+	text := w.text(shown.Text())
+	if text == shown.Text() {
+		return shown
+	}
+	clean, f := schema.Canonical(json.RawMessage(text), len(text))
+	if f != nil { // a number was part of another
+		text = strconv.Quote(w.data.Digest(doc.Text()))
+		return action.NewDocument(text, text[1:len(text)-1])
+	}
+	return clean
+}
+
 // learn remembers the secret words of a document.
 func (w *veiled) learn(doc action.Document, secrets []string) {
 	if w.all {
@@ -219,8 +234,9 @@ func (f *flight) hidden(end engine.End) engine.End {
 	}
 	if end.Code == action.OK && end.Sealed == "" {
 		w.learn(end.Output, w.out)
-		end.Shown = w.shown(end.Output, w.out)
-		end.Sealed = w.data.Seal(end.Output.Text(), aboutOutput(f.t.agent.name, f.t.local, f.intent))
+		if end.Shown = w.told(end.Output); end.Shown.Text() != end.Output.Text() {
+			end.Sealed = w.data.Seal(end.Output.Text(), aboutOutput(f.t.agent.name, f.t.local, f.intent))
+		}
 	}
 	end.Failure = w.failure(end.Failure)
 	return end
@@ -297,11 +313,13 @@ func (t *Task) resolution(ctx context.Context, begun *ledger.Event, out action.D
 	if f != nil {
 		return found, run, f
 	}
-	_, secrets := t.agent.secretsOf(begun.Action)
-	w, key := &veiled{vault: v}, v.data.Sum("fact")
+	taken, secrets := t.agent.secretsOf(begun.Action)
+	w, key := &veiled{vault: v, out: secrets}, v.data.Sum("fact")
 	run.Input, run.Veil = doc.Tree(), &engine.Veil{Hash: statespace.Hash{Key: key[:], All: v.all}}
-	if !out.IsZero() {
-		found.Shown, found.Sealed = w.shown(out, secrets), v.data.Seal(out.Text(), aboutOutput(begun.Agent, begun.Task, begun.Intent))
+	w.learn(doc, taken)
+	w.learn(out, secrets)
+	if found.Shown = w.told(out); !out.IsZero() && found.Shown.Text() != out.Text() {
+		found.Sealed = v.data.Seal(out.Text(), aboutOutput(begun.Agent, begun.Task, begun.Intent))
 	}
 	return found, run, nil
 }
