@@ -50,6 +50,9 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 	if err := e.inherit(ctx, who.state); err != nil {
 		return nil, err
 	}
+	if err := t.sharesVault(ctx, &d.State); err != nil {
+		return nil, err
+	}
 	undo, err := e.keepAttachments(ctx, d.State, g.Attachments)
 	if err != nil {
 		return nil, err
@@ -66,11 +69,6 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 			return nil, err
 		}
 		wish := d
-		if s := wish.State.Subject; s != "" && s != v.Task.Subject {
-			return nil, fmt.Errorf("the goal's subject is %q, its parent's %q: a child works on the same data", s, v.Task.Subject)
-		}
-		agent, space := vaultOf(&v.Task)
-		wish.State.Subject, wish.State.Vault = v.Task.Subject, agent+idSeparator+space
 		if !g.Deadline.IsZero() {
 			wish.State.Deadline = v.Snap.Now + max(1, g.Deadline.Sub(e.cfg.Now()).Microseconds())
 		}

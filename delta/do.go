@@ -27,6 +27,7 @@ type Call struct {
 	Provenance action.Provenance
 
 	want *declaration // of a typed call: this very action, no other of its name
+	dry  bool         // nothing may be written for it
 	own  bool         // the engine's own, which alone may bear the id of an undo, or a recorded one
 }
 

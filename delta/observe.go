@@ -73,7 +73,7 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 	if f != nil {
 		o.call.Edge = f
 		if t.agent.veils != nil || t.private.Load() != aboutNobody {
-			t.veil(ctx, o, raw)
+			t.veil(ctx, o, raw, c.dry)
 		}
 		return o
 	}
@@ -82,7 +82,7 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 	}
 	in.Input, in.Digest = doc, digest
 	if t.agent.veils != nil || t.private.Load() != aboutNobody {
-		t.veil(ctx, o, raw)
+		t.veil(ctx, o, raw, c.dry)
 	}
 	return o
 }

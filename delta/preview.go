@@ -51,6 +51,7 @@ func (t *Task) Preview(ctx context.Context, c Call, dst []byte) (Verdict, error)
 	if v, ok := t.previewPlain(c, dst); ok {
 		return v, nil
 	}
+	c.dry = true
 	o := t.observe(ctx, c)
 	if o.err != nil {
 		return Verdict{}, o.err

@@ -37,6 +37,8 @@ func TestI14_SecretsAreNotHandedOut(t *testing.T) {
 	require.NoError(t, err)
 	call := delta.Call{Action: "charge", Input: []byte(`{"number":"4111","cents":77}`)}
 	v, err := task.Preview(t.Context(), call, []byte("before"))
+	written, _ := task.Events(t.Context())
+	assert.Len(t, written, 1, "a preview writes nothing, and makes no key")
 	require.NoError(t, err)
 	assert.NotContains(t, string(v.Event), "4111")
 	assert.Contains(t, string(v.Event), "before{")

@@ -17,6 +17,8 @@ var (
 	ErrErased = errors.New("its data was erased")
 	// ErrNoRing says that a data key is wrapped, and that the engine was given no ring to unwrap it with.
 	ErrNoRing = errors.New("it is wrapped by a key ring: set Config.Keys to the one that the other workers have")
+
+	errNoKeyYet = errors.New("there is no data key yet")
 )
 
 // vault is the data key of a task as this engine holds it.
@@ -95,8 +97,9 @@ func (t *Task) configuration(ctx context.Context) (s engine.TaskState, err error
 	return v.Task, nil
 }
 
-// vault returns the data key of the task, which is made where there is none yet.
-func (t *Task) vault(ctx context.Context) (*vault, error) {
+// vault returns the data key of the task, which is made where there is none yet. A dry one writes nothing: then the key is one
+// that nothing else is under.
+func (t *Task) vault(ctx context.Context, dry bool) (*vault, error) {
 	if v := t.kept.Load(); v != nil {
 		return v, nil
 	}
@@ -104,12 +107,18 @@ func (t *Task) vault(ctx context.Context) (*vault, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.ID == "" { // nothing of the call will be written: gate 1 refuses it
+	passing := func() (*vault, error) {
 		data, err := keys.DataOf(keys.NewData())
-		return &vault{data, true}, err
+		return &vault{data, s.ID == "" || s.Subject != ""}, err
+	}
+	if s.ID == "" { // nothing of the call will be written: gate 1 refuses it
+		return passing()
 	}
 	agent, space := vaultOf(&s)
-	data, err := t.engine.dataKey(ctx, agent, space, !s.Status.Ended(), false)
+	data, err := t.engine.dataKey(ctx, agent, space, !dry && !s.Status.Ended(), false)
+	if errors.Is(err, errNoKeyYet) && (dry || s.Status.Ended()) {
+		return passing()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +140,20 @@ func vaultOf(s *engine.TaskState) (agent, space string) {
 	return s.Agent, s.ID
 }
 
+// sharesVault has a child work on the data of its parent, under its data key.
+func (t *Task) sharesVault(ctx context.Context, child *engine.TaskState) error {
+	s, err := t.configuration(ctx)
+	if err != nil || s.ID == "" {
+		return err // the delegation says that there is no such task
+	}
+	if child.Subject != "" && child.Subject != s.Subject {
+		return fmt.Errorf("the goal's subject is %q, its parent's %q: a child works on the same data", child.Subject, s.Subject)
+	}
+	agent, space := vaultOf(&s)
+	child.Subject, child.Vault = s.Subject, agent+idSeparator+space
+	return nil
+}
+
 // dataKey reads a data key. Where there is none it is made, if that is wanted; renewed makes another one in place of one that
 // was erased.
 func (e *Engine) dataKey(ctx context.Context, agent, space string, wanted, renewed bool) (*keys.Data, error) {
@@ -150,7 +173,7 @@ func (e *Engine) dataKey(ctx context.Context, agent, space string, wanted, renew
 		case ver > 0 && !renewed:
 			return nil, fmt.Errorf("data key %s: %w", cell.ID, ErrErased)
 		case ver == 0 && !wanted:
-			return nil, errors.New("the task has ended and never had a data key")
+			return nil, errNoKeyYet
 		}
 		data, cell, err := e.wrapNew(ctx, agent, space)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
-	"github.com/seed-ab2cfece/delta-agents/keys"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
@@ -29,14 +28,14 @@ type veiled struct {
 const minWord = 4
 
 // veil hides what must not be written of a call that was observed. Most calls hold nothing of the kind.
-func (t *Task) veil(ctx context.Context, o *observed, raw []byte) {
+func (t *Task) veil(ctx context.Context, o *observed, raw []byte, dry bool) {
 	about, err := t.about(ctx)
 	if err == nil && about != aboutSomebody && !t.agent.veils[o.def.name] {
 		return
 	}
 	var v *vault
 	if err == nil {
-		v, err = t.vault(ctx)
+		v, err = t.vault(ctx, dry)
 	}
 	in := &o.call.Intent
 	if err != nil {
@@ -266,7 +265,7 @@ func (t *Task) unveil(ctx context.Context, out action.Outcome) action.Outcome {
 
 // open opens a text that was sealed in the task.
 func (t *Task) open(ctx context.Context, sealed, about string) (string, error) {
-	v, err := t.vault(ctx)
+	v, err := t.vault(ctx, false)
 	if err != nil {
 		return "", err
 	}
@@ -301,7 +300,7 @@ func (t *Task) resolution(ctx context.Context, begun *ledger.Event, out action.D
 	if begun.Sealed == "" {
 		return found, run, nil
 	}
-	v, err := t.vault(ctx)
+	v, err := t.vault(ctx, false)
 	if err != nil {
 		return found, run, err
 	}
@@ -357,6 +356,3 @@ func (a *Agent) markVeiled() {
 		}
 	}
 }
-
-// isDigest reports whether a text stands for a secret.
-func isDigest(s string) bool { return strings.HasPrefix(s, keys.DigestPrefix) }

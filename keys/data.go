@@ -94,10 +94,19 @@ func (d *Data) Digest(value string) string {
 // Seal encrypts a text (AES-256-GCM under a random nonce) for one place, which about describes: it cannot be opened for
 // another one. The result is the name of the key, a dot, and unpadded base64.
 func (d *Data) Seal(text, about string) string {
-	n := d.seal.NonceSize()
-	room := make([]byte, n, n+len(text)+d.seal.Overhead())
-	rand.Read(room)
-	out := d.seal.Seal(room, room, []byte(text), []byte(about))
+	nonce := make([]byte, d.seal.NonceSize(), d.seal.NonceSize()+len(text)+d.seal.Overhead())
+	rand.Read(nonce)
+	return d.sealed(nonce, text, about)
+}
+
+// SealAlike is Seal, save that equal texts for one place look equal: the nonce is an HMAC of both.
+func (d *Data) SealAlike(text, about string) string {
+	sum := d.Sum("nonce", text, about)
+	return d.sealed(sum[:d.seal.NonceSize():d.seal.NonceSize()], text, about)
+}
+
+func (d *Data) sealed(nonce []byte, text, about string) string {
+	out := d.seal.Seal(nonce, nonce, []byte(text), []byte(about))
 	return d.id + "." + base64.RawURLEncoding.EncodeToString(out)
 }
 
