@@ -349,3 +349,35 @@ func TestI16_AChildKnowsWhatItsParentWasRefused(t *testing.T) {
 		assert.Equal(t, action.ApprovalRequired, code(err))
 	}
 }
+
+// TestNamesOfCallsAreKeyed: of the same call under two keys nothing that names it is the same: neither its digest, nor the name
+// of its value, nor the facts it establishes. So none of them can be made by who guesses the input.
+func TestNamesOfCallsAreKeyed(t *testing.T) {
+	seen := map[string]bool{}
+	for range 2 {
+		w := newTill(t)
+		e := w.open(nil)
+		task, err := e.Start(t.Context(), Goal{ID: "same", Agent: w.agent})
+		require.NoError(t, err)
+		_, err = w.pay.Do(t.Context(), task, cardIn{"41112222"}).Get()
+		require.NoError(t, err)
+		events, err := task.Events(t.Context())
+		require.NoError(t, err)
+		n := 0
+		for _, ev := range events {
+			for _, name := range append(ev.Facts, ev.Digest, ev.Value, string(ev.Input), ev.Sealed) {
+				if name == "" || name == "pay" {
+					continue
+				}
+				assert.False(t, seen[name] && ev.Intent != "", "%s of %s", name, ev.Type)
+				n++
+			}
+		}
+		require.GreaterOrEqual(t, n, 5)
+		for _, ev := range events {
+			for _, name := range append(ev.Facts, ev.Digest, ev.Value, string(ev.Input), ev.Sealed) {
+				seen[name] = true
+			}
+		}
+	}
+}
