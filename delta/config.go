@@ -46,6 +46,8 @@ type Config struct {
 	// ring. Nil: data keys lie in the store as they are, so that who can read the store can read secrets, and who has a copy
 	// of a ledger alone still cannot.
 	Keys keys.Ring
+	// Workflows are those that this engine runs, see [Engine.StartWorkflow].
+	Workflows Workflows
 	// Attachments keeps the content of what goals attach; nil: memory, for the running tasks of this engine and at most
 	// 256 MiB.
 	Attachments AttachmentStore
