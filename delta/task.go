@@ -37,21 +37,14 @@ type Task struct {
 	asks    func() string // makes ids of approval requests
 	shelf   engine.Shelf
 	lasting map[string]*lasting // what previews found, by action
-<<<<<<< HEAD
-	handed  handed              // has a lock of its own
-	offers  []action.Offer      // the latest, for what changed since
-	concern concern
-	uneasy  atomic.Bool  // there is a concern to tell
-	private atomic.Int32 // whether it is about somebody
-	kept    atomic.Pointer[vault]
-=======
 
 	digesters map[string]*approval.Digester // by action
 	handed    handed                        // has a lock of its own
 	offers    []action.Offer                // the latest, for what changed since
 	concern   concern
-	uneasy    atomic.Bool // there is a concern to tell
->>>>>>> main
+	uneasy    atomic.Bool  // there is a concern to tell
+	private   atomic.Int32 // whether it is about somebody
+	kept      atomic.Pointer[vault]
 }
 
 // idSeparator joins agent and task, and task and approval, in ids. No name contains it.
