@@ -270,8 +270,7 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 	if need.Missing != "" {
 		return r.notLegal(need, "the input has no "+need.Missing)
 	}
-	name, within := tokenFact+need.Key, need.Within.Microseconds()
-	tokens := r.view.Snap.Task.Tokens
+	name, within, tokens := tokenFact+need.Key, need.Within.Microseconds(), r.view.Snap.Task.Tokens
 	t, has := tokens[name]
 	bulk, listed := tokens[tokenBulk+need.SetKey]
 	from := held
@@ -284,6 +283,9 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 			r.pinToken(tokenBulk+need.SetKey, bulk, listed)
 		}
 	default:
+		if r.earlier(need) {
+			return nil
+		}
 		r.pinToken(name, t, has)
 		r.pinToken(tokenBulk+need.SetKey, bulk, listed)
 		if has {
