@@ -176,7 +176,7 @@ func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovati
 	}
 	m.learnTags(&next.shared, d)
 	f := m.frame()
-	in := m.observe(f, &next.shared, &s, d, o)
+	in := m.observe(f, &next.shared, &s, d, o, nil)
 	m.pool.Put(f)
 	next.actions = next.actions.with(&s)
 	return next, in, nil
@@ -247,10 +247,21 @@ func (m *Model) frame() *frame {
 	return new(frame)
 }
 
-// observe folds an outcome that was checked into memory that the caller owns.
-func (m *Model) observe(f *frame, sh *shared, s *state, d Declaration, o Observation) Innovation {
+// observe folds an outcome that was checked into memory that the caller owns. What was seen last, and is seen then, is kept
+// where there is room for it.
+func (m *Model) observe(f *frame, sh *shared, s *state, d Declaration, o Observation, last *seen) Innovation {
 	f.open(m, sh, s, d)
-	in := m.learn(f, f.base[:sh.members], &sh.agent, sh.ok+sh.err, &s.record, d.Risk, o.Err)
+	base := f.base[:sh.members]
+	var prior mixture
+	if last != nil && last.is(s, d) {
+		prior = last.mix
+	} else {
+		prior = m.look(f, base)
+	}
+	in, post := m.learn(f, base, prior, &sh.agent, sh.ok+sh.err, &s.record, d.Risk, o.Err)
+	if last != nil {
+		*last = seen{s, d.Risk, d.Tags, post}
+	}
 	m.learnCost(s, d, o)
 	m.learnTrust(sh, o.Err)
 	return in

@@ -121,8 +121,19 @@ func TestTrackerUpdateAndDecodeAgreeToTheBit(t *testing.T) {
 	tr, err := m.Track(m.Prior())
 	require.NoError(t, err)
 	b := m.Prior()
-	for i := range 400 {
+	var before Declaration
+	for i := range 600 {
 		d, o := w.next()
+		switch i % 5 { // runs of one action, in which what was seen last is not looked at again, and what interrupts them
+		case 1, 2:
+			d = before
+		case 3:
+			d = before
+			d.Risk = 1 + d.Risk%5
+		case 4:
+			require.Equal(t, m.Risk(b, d), tr.Risk(d), "looking changes nothing")
+		}
+		before = d
 		o.Cost = action.Cost{Tokens: int64(i), Calls: 1}
 		in, err := tr.Observe(d, o)
 		require.NoError(t, err)

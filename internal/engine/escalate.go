@@ -115,7 +115,7 @@ func worse(rules *Rules, agent *Agent, v *View, o *ledger.Observed) bool {
 	if o == nil || !o.Err {
 		return false
 	}
-	_, in, err := learn(rules, agent, v.Beliefs, *o)
+	_, in, err := learnOne(rules, agent, v.Beliefs, *o)
 	return err == nil && (in.Change == risk.GotWorse || in.AgentChange == risk.GotWorse)
 }
 

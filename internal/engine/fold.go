@@ -27,38 +27,54 @@ type step struct {
 // foldPending applies pending outcomes, in their order, to a belief.
 func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pending) (risk.Belief, []step, error) {
 	steps := make([]step, 0, len(pending))
+	t, err := rules.Model.Track(b)
+	if err != nil {
+		return b, nil, fmt.Errorf("pending outcomes of %s: %w", agent.Name, err)
+	}
 	for _, p := range pending {
 		o, err := ledger.DecodeObserved(p.Val)
 		if err != nil {
 			return b, steps, fmt.Errorf("pending outcome %d of %s: %w", p.Seq, agent.Name, err)
 		}
 		o.Seq = p.Seq
-		next, in, err := learn(rules, agent, b, o)
+		in, err := learn(rules, agent, t, o)
 		if err != nil {
 			return b, steps, fmt.Errorf("pending outcome %d of %s: %w", p.Seq, agent.Name, err)
 		}
-		b = next
 		steps = append(steps, step{o, in})
 	}
-	return b, steps, nil
+	return t.End(), steps, nil
 }
 
 // learn folds one outcome. What the model cannot take of it (a currency that differs from the declared one, tags beyond
 // what it is configured for) must not keep the rest from being learned. Money in another currency is not known in this one,
 // which is not to say that nothing was spent.
-func learn(rules *Rules, agent *Agent, b risk.Belief, o ledger.Observed) (risk.Belief, risk.Innovation, error) {
+func learn(rules *Rules, agent *Agent, t *risk.Tracker, o ledger.Observed) (risk.Innovation, error) {
 	d := declarationOf(rules, agent, o)
 	seen := risk.Observation{Err: o.Err, Cost: o.Cost}
-	next, in, err := rules.Model.Update(b, d, seen)
+	in, err := t.Observe(d, seen)
 	if errors.Is(err, action.ErrCurrency) {
 		seen.Cost.Money, seen.Cost.Currency, seen.Skip[action.Money] = 0, "", true
-		next, in, err = rules.Model.Update(b, d, seen)
+		in, err = t.Observe(d, seen)
 	}
 	if err != nil && len(d.Tags) > 0 {
 		d.Tags = nil
-		next, in, err = rules.Model.Update(b, d, seen)
+		in, err = t.Observe(d, seen)
 	}
-	return next, in, err
+	return in, err
+}
+
+// learnOne is what one outcome makes of a belief.
+func learnOne(rules *Rules, agent *Agent, b risk.Belief, o ledger.Observed) (risk.Belief, risk.Innovation, error) {
+	t, err := rules.Model.Track(b)
+	if err != nil {
+		return b, risk.Innovation{}, err
+	}
+	in, err := learn(rules, agent, t, o)
+	if err != nil {
+		return b, in, err
+	}
+	return t.End(), in, nil
 }
 
 // declarationOf returns the declaration under which an action was observed: level and tags are those recorded with the
@@ -246,22 +262,28 @@ func needsHeld(t ledger.Type) bool {
 // FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order.
 func FoldBeliefs(rules *Rules, agent *Agent, records []txn.Stored) (risk.Belief, error) {
 	b := rules.Model.Prior()
+	t, err := rules.Model.Track(b)
+	if err != nil {
+		return b, err
+	}
 	for _, r := range records {
 		e, err := ledger.Decode(r.Val)
 		if err != nil {
 			return b, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		if e.Type == ledger.BeliefReset {
-			b = reset(rules, b, e.Action)
+			if t, err = rules.Model.Track(reset(rules, t.End(), e.Action)); err != nil {
+				return b, fmt.Errorf("record %d: %w", r.Seq, err)
+			}
 			continue
 		}
 		for _, o := range e.Outcomes {
-			if b, _, err = learn(rules, agent, b, o); err != nil {
+			if _, err = learn(rules, agent, t, o); err != nil {
 				return b, fmt.Errorf("record %d: %w", r.Seq, err)
 			}
 		}
 	}
-	return b, nil
+	return t.End(), nil
 }
 
 func reset(rules *Rules, b risk.Belief, name string) risk.Belief {

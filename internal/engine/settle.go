@@ -192,7 +192,7 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 	known := *v.Apart(v.Snap)
 	if end.Code.Info().Learns == action.LearnsErr {
 		e.Learned = x.learned(true, end.Cost, end.At)
-		b, _, err := learn(rules, x.Agent, v.Beliefs, *e.Learned)
+		b, _, err := learnOne(rules, x.Agent, v.Beliefs, *e.Learned)
 		if err != nil {
 			return nil, nil, action.Fail(action.StoreUnavailable, "the outcome of the attempt cannot be learned").Because(err)
 		}
