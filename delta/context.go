@@ -37,19 +37,15 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	t := f.t
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	c, begun := &f.first, f.begun
+	c := &f.first
 	if attempt > 1 {
-		c, begun = new(Context), nil
-	}
-	if begun == nil {
-		begun = new(ledger.Event)
-		*begun = f.run.Begun
+		c = new(Context)
 	}
 	if f.def.timeout == NoTimeout { // else ctx is the attempt's own
 		c.own.parent, c.own.stop = ctx, t.engine.stop
 		ctx = &c.own
 	}
-	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, begun
+	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, f.run.Begun
 	v := t.view
 	if !v.Describes(&t.space) {
 		var err error

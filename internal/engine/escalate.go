@@ -286,7 +286,7 @@ func (x *Run) SettleIn(rules *Rules, v *View, end End, id string, may bool) *txn
 		s = Toll(rules, x.Agent, v, e.Code, e.Action, e.Learned)
 	}
 	e.Row = s.Row
-	write(t, &e, &x.Begun)
+	write(t, &e, x.Begun)
 	if s.Concern != "" {
 		v.PinTask(t)
 		v.raise(rules, t, s.Concern, s.Why, id, Who{At: end.At, Intent: e.Intent})

@@ -165,6 +165,7 @@ func (l *Lesson) Txn(sp *txn.Space, at int64) (*txn.Txn, *Folded) {
 // foldedEvent says which outcomes were folded, and which of them changed a belief enough to be shown.
 func foldedEvent(rules *Rules, agent *Agent, pending []txn.Pending, after risk.Belief, steps []step, at int64) ledger.Event {
 	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, FromSeq: pending[0].Seq, ToSeq: lastSeq(pending)}
+	e.Outcomes = make([]ledger.Observed, 0, len(steps))
 	for _, s := range steps {
 		e.Outcomes = append(e.Outcomes, s.observed)
 		if s.innovation.Flag {
@@ -301,6 +302,7 @@ func Seal(agent, task, prev string, records []txn.Stored) (*txn.Txn, string) {
 	if task == "" {
 		scope = txn.Agent
 	}
+	t.Clauses = make([]txn.Clause, 0, len(records))
 	for _, r := range records {
 		if r.Link == "" {
 			r.Link = ledger.Link(prev, r)
