@@ -42,15 +42,12 @@ func write(t *txn.Txn, e, held *ledger.Event) { writeShown(t, e, held, "") }
 
 // writeShown is write for who may have the text of the risk.
 func writeShown(t *txn.Txn, e, held *ledger.Event, risk string) {
-	b := scratch()
-	*b = appendShown((*b)[:0], e, risk)
-	c := changes{list: t.Clauses}
-	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
-	text := c.keep(*b)
-	release(b)
+	c := changes{list: t.Clauses, text: pieces.Get().(*piece)}
+	text := c.text.end(appendShown(c.text.begin(), e, risk))
 	c.add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
 	c.of(e, held, text)
 	t.Clauses = c.list
+	pieces.Put(c.text)
 }
 
 // begin writes the intent with everything it holds.
