@@ -60,6 +60,7 @@ func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](o.err)
 	}
 	out := t.do(ctx, o)
+	o.done()
 	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)
 	return decided(ctx, out)
