@@ -60,7 +60,7 @@ func (f *flight) perform(c *Context) crash {
 		return got
 	}
 	if got.err = action.Contain(got.err); got.err == nil {
-		got.doc, got.bad = f.def.checkOutput(got.output)
+		got.doc, got.bad = f.def.checkReturned(&got.returned)
 	}
 	return got
 }

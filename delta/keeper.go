@@ -264,7 +264,7 @@ func (k *keeper) report(err error, what string, b book) {
 
 // seal links the records of a book that are not linked yet; those of the tail need not be read.
 func (k *keeper) seal(b book, t *tail) error {
-	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
+	ctx, cancel := k.patience()
 	defer cancel()
 	for {
 		m := k.mark(b)

@@ -207,8 +207,10 @@ func beliefCells(rules *Rules, agent *Agent, sp *txn.Space, b risk.Belief, outco
 		}
 	}
 	moved := lv.moved(rules, sp, b, done)
-	for _, name := range slices.Sorted(maps.Keys(moved)) {
-		c.put(txn.Agent, cellLevel+name, moved[name])
+	if len(moved) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(moved)) {
+			c.put(txn.Agent, cellLevel+name, moved[name])
+		}
 	}
 	return c.list, moved
 }
@@ -303,9 +305,11 @@ func Seal(agent, task, prev string, records []txn.Stored) (*txn.Txn, string) {
 		scope = txn.Agent
 	}
 	t.Clauses = make([]txn.Clause, 0, len(records))
+	p := pieces.Get().(*piece)
+	defer pieces.Put(p)
 	for _, r := range records {
 		if r.Link == "" {
-			r.Link = ledger.Link(prev, r)
+			r.Link = p.end(ledger.AppendLink(p.begin(), prev, r))
 			t.Add(txn.Clause{Op: txn.Link, Scope: scope, N: r.Seq, Val: r.Link})
 		}
 		prev = r.Link
