@@ -43,6 +43,7 @@ type flight struct {
 	charged action.Cost
 	first   Context      // of the first attempt
 	under   atomic.Int32 // calls within it, and within those, that are under way
+	left    bool         // a function of it was abandoned
 	beats
 }
 

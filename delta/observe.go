@@ -20,7 +20,6 @@ type observed struct {
 
 	// Memory for what comes of the call: one allocation for all, kept alive by a function that keeps its context.
 	lazy   action.Lazy
-	room   engine.Room
 	flight flight
 	flown  bool
 }
@@ -31,14 +30,19 @@ type slate struct {
 	own  sight
 	snap txn.Snapshot
 	view engine.View
+	room engine.Room
 }
 
 var slates = sync.Pool{New: func() any { return new(slate) }}
 
-// done gives back what nobody reads any more: the call has ended, and its heart does not beat.
+// done gives back what nobody reads any more: the call has ended, its heart does not beat, and no function of it was left
+// behind whose end is still to be written.
 func (o *observed) done() {
-	s := o.slate
-	o.slate, o.flight.call, o.flight.view = nil, nil, nil
+	if o.flight.left {
+		return
+	}
+	s, f := o.slate, &o.flight
+	o.slate, f.call, f.view, f.run = nil, nil, nil, engine.Run{}
 	*s = slate{}
 	slates.Put(s)
 }
