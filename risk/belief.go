@@ -18,6 +18,7 @@ const maxCount = 1<<53 - 1
 type Belief struct {
 	shared  shared
 	actions table
+	seen    *seen // what the last observation left behind, nil where that is not known; it says nothing that the others do not
 }
 
 // state is what is known of one action. The log-odds are kept as a deviation from the base of the declared level, so that
@@ -122,7 +123,7 @@ func (m *Model) Reset(b Belief, name string) Belief {
 	if !ok {
 		return b
 	}
-	b.actions = b.actions.without(name)
+	b.actions, b.seen = b.actions.without(name), nil
 	b.shared = b.shared.clone()
 	b.shared.eras[b.shared.find(s.era)].refs--
 	b.shared.sweep()
@@ -176,9 +177,10 @@ func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovati
 	}
 	m.learnTags(&next.shared, d)
 	f := m.frame()
-	in := m.observe(f, &next.shared, &s, d, o, nil)
+	last := new(seen)
+	in := m.observe(f, &next.shared, &s, d, o, last)
 	m.pool.Put(f)
-	next.actions = next.actions.with(&s)
+	next.actions, next.seen = next.actions.with(&s), last
 	return next, in, nil
 }
 
@@ -260,7 +262,7 @@ func (m *Model) observe(f *frame, sh *shared, s *state, d Declaration, o Observa
 	}
 	in, post := m.learn(f, base, prior, &sh.agent, sh.ok+sh.err, &s.record, d.Risk, o.Err)
 	if last != nil {
-		*last = seen{s, d.Risk, d.Tags, post}
+		*last = seen{m, s, d.Risk, d.Tags, post}
 	}
 	m.learnCost(s, d, o)
 	m.learnTrust(sh, o.Err)

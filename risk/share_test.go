@@ -149,6 +149,17 @@ func TestTrackerUpdateAndDecodeAgreeToTheBit(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, encoded(b), encoded(got))
 		require.Equal(t, b.shared, got.shared)
+		on, err := m.Track(b)
+		require.NoError(t, err)
+		_, err = on.Observe(d, o)
+		require.NoError(t, err)
+		after := on.End()
+		later, err := Decode(after.Shared(), encoded(after))
+		require.NoError(t, err)
+		for _, x := range []Declaration{d, {Name: d.Name, Risk: 1 + d.Risk%5, Tags: d.Tags}, {Name: d.Name, Risk: d.Risk}} { // what was seen last is what is there
+			require.Equal(t, m.Risk(got, x), m.Risk(b, x))
+			require.Equal(t, m.Risk(later, x), m.Risk(after, x))
+		}
 		if i%80 == 0 {
 			b = got
 			tr, err = m.Track(got)

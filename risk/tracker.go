@@ -18,6 +18,7 @@ type Tracker struct {
 
 // seen is the prediction that an observation left behind: what the next one of the same action would begin with.
 type seen struct {
+	by   *Model
 	of   *state // nil: none
 	risk int
 	tags []string
@@ -35,7 +36,11 @@ func (m *Model) Track(b Belief) (*Tracker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tracker{m: m, shared: b.shared, from: b.actions, states: map[string]*state{}, frame: m.frame()}, nil
+	t := &Tracker{m: m, shared: b.shared, from: b.actions, states: map[string]*state{}, frame: m.frame()}
+	if b.seen != nil && b.seen.by == m {
+		t.seen = *b.seen
+	}
+	return t, nil
 }
 
 // Observe folds one executed outcome of the action d. On an error nothing changed.
@@ -59,6 +64,9 @@ func (t *Tracker) own(name string) *state {
 	s := old.clone()
 	s.name = name
 	t.states[name] = &s
+	if t.seen.of == old {
+		t.seen.of = &s
+	}
 	return &s
 }
 
@@ -102,7 +110,8 @@ func (t *Tracker) Belief() Belief {
 
 // End returns what is known, without copying it. The tracker must not be used any more.
 func (t *Tracker) End() Belief {
-	b := Belief{shared: t.shared, actions: t.from}
+	last := t.seen
+	b := Belief{shared: t.shared, actions: t.from, seen: &last}
 	for _, s := range t.states {
 		b.actions = b.actions.with(s)
 	}
