@@ -35,19 +35,18 @@ const (
 	// Unwind has the child Child, which had completed, undo itself: its event is [Unwound]: → [ChildUnwound].
 	Unwind CommandKind = "unwind"
 
-	// Those below have no answer of their own. They are performed at most once per turn, and again does no harm.
-
-	// Interrupt asks the call with the id Call to stop. Its end is still awaited.
+	// Interrupt asks the call with the id Call to stop or, where it waits for an approval, not to begin. It takes the place
+	// of the command Ask, and is answered as that would be, by [Called]: how the call ended, CANCELLED where it did not begin.
 	Interrupt CommandKind = "interrupt"
-	// CancelChild cancels Child; its end is still awaited.
+	// CancelChild cancels Child. It takes the place of the command Ask, a [Spawn], and is answered as that: → [ChildEnded].
 	CancelChild CommandKind = "cancel_child"
-	// Advise gives the child Child its event [Advised] of Ask: OK and Input, or not OK.
+	// Advise gives the child Child its event [Advised] of Ask: OK and Input, or not OK: → [Performed].
 	Advise CommandKind = "advise"
-	// Withdraw takes back the question Ask, which somebody may still see.
+	// Withdraw takes back the question Ask, which somebody may still see: → [Performed].
 	Withdraw CommandKind = "withdraw"
 )
 
-// Subject says what a [Verify] judges.
+// Subject says what a [Verify] judges, or what a [Timer] is for.
 type Subject string
 
 // The subjects.
@@ -56,6 +55,10 @@ const (
 	SubjectInput    Subject = "input"    // what is to be executed with
 	SubjectProposal Subject = "proposal" // what a planner proposes as an artifact
 	SubjectOutput   Subject = "output"   // what was executed gave
+
+	SubjectDeadline Subject = "deadline" // the time of a step or of the instance is up
+	SubjectBackoff  Subject = "backoff"  // a pause before another try is over
+	SubjectAnswer   Subject = "answer"   // a question has waited for as long as it may
 )
 
 // Given is what a person gave, as planners are told.
@@ -104,19 +107,12 @@ type Command struct {
 	Intent string       `json:"intent,omitempty"`
 	Ask    string       `json:"ask,omitempty"`
 	OK     bool         `json:"ok,omitempty"`
+	// Held says, in [State.Outstanding], that it was issued while the instance was paused: it is performed once it goes on.
+	Held bool `json:"held,omitempty"`
 }
 
 // Pure reports whether performing the command changes nothing anywhere, so that a driver may perform it and hand in its
 // event before the turn that commands it is durable, and write both at once.
 func (c Command) Pure() bool {
 	return c.Kind == Verify && c.Verifier == "" || c.Kind == Evaluate
-}
-
-// awaited reports whether an event answers the command.
-func (c Command) awaited() bool {
-	switch c.Kind {
-	case Interrupt, CancelChild, Advise, Withdraw:
-		return false
-	}
-	return true
 }

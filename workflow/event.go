@@ -18,7 +18,8 @@ const (
 	// Guarded answers [Evaluate]: OK says whether the condition holds. Failure: it could not be evaluated, which is a
 	// failure of the step.
 	Guarded EventKind = "guarded"
-	// Called answers [Call] and [Compensate]: Outcome, and Effect as the engine recorded it with the call.
+	// Called answers [Call] and [Compensate]: Outcome, and Effect as the engine recorded it with the call. Of a call that was
+	// denied Text is the version of the rules.
 	Called EventKind = "called"
 	// ChildEnded answers [Spawn]: OK and Output, the child's terminal artifacts; or Failure. Cost is all that the child
 	// used. Tree where the child ended by [AbortTree]. A child that could not be started ends with the Failure.
@@ -27,6 +28,8 @@ const (
 	ChildUnwound EventKind = "child_unwound"
 	// Fired answers [Timer]: its time has come.
 	Fired EventKind = "fired"
+	// Performed answers [Advise] and [Withdraw].
+	Performed EventKind = "performed"
 
 	// Intake answers [Ask]: Output is the person's data, By the person.
 	Intake EventKind = "intake"

@@ -51,7 +51,8 @@ type State struct {
 	Outstanding []Command       `json:"outstanding,omitempty"`
 	Breakers    []BreakerState  `json:"breakers,omitempty"`
 	Issued      int             `json:"issued,omitempty"` // commands that belong to no step
-	Cost        action.Cost     `json:"cost,omitzero"`
+	Cost        action.Cost     `json:"cost,omitzero"`    // all of it
+	Used        action.Cost     `json:"used,omitzero"`    // what counts against the limit: since an operator last granted more
 	Stop        *Stop           `json:"stop,omitempty"`   // no further step is started
 	Output      json.RawMessage `json:"output,omitempty"` // of a completed one
 	Failure     *action.Failure `json:"failure,omitempty"`
@@ -84,7 +85,8 @@ const (
 type PhaseState struct {
 	Name  string     `json:"name"`
 	Stage PhaseStage `json:"stage,omitempty"`
-	Used  int        `json:"used,omitempty"` // retries and restarts by its supervision
+	Used  int        `json:"used,omitempty"`  // retries and restarts by its supervision
+	Deeds int        `json:"deeds,omitempty"` // how many there were when it began
 }
 
 // Stage says where in the pipeline a step is.
@@ -106,6 +108,12 @@ const (
 	StageDone     Stage = "done"     // committed
 	StageFailed   Stage = "failed"
 	StageSkipped  Stage = "skipped"
+)
+
+// What follows a backoff that is no stage of its own.
+const (
+	stagePoll  Stage = "poll"  // a call that is under way elsewhere is asked about
+	stageAgain Stage = "again" // the step is run again
 )
 
 // Ended reports whether the stage is an end.
@@ -166,8 +174,12 @@ type StepState struct {
 	RungCost  action.Cost     `json:"rung_cost,omitzero"`  // on that rung
 	Cost      action.Cost     `json:"cost,omitzero"`       // of this run
 	Then      Stage           `json:"then,omitempty"`      // what follows the backoff
-	Overdue   bool            `json:"overdue,omitempty"`   // its time is up, its call not ended
-	Unknown   bool            `json:"unknown,omitempty"`   // a call of unknown outcome stands
+	Effect    action.Effect   `json:"effect,omitempty"`    // as recorded with its last call
+	Effected  bool            `json:"effected,omitempty"`  // an effect completed that may not be repeated, in this run
+	Policy    string          `json:"policy,omitempty"`    // the version of the rules that were waited for last
+	Asked     []string        `json:"asked,omitempty"`     // escalations of its children that were taken up
+	Referred  bool            `json:"referred,omitempty"`  // its failure was brought before people by the phase's supervision
+	Closing   *action.Failure `json:"closing,omitempty"`   // why it ends as soon as its call or child has ended
 	Wait      *Wait           `json:"wait,omitempty"`      // of a parked step
 	Failure   *action.Failure `json:"failure,omitempty"`   // of the last try; of a failed step, why
 }
@@ -192,6 +204,7 @@ type Undoing struct {
 	Attempt int    `json:"attempt,omitempty"` // of undoing the last deed
 	Call    string `json:"call,omitempty"`    // the call id of the attempt under way
 	Pausing bool   `json:"pausing,omitempty"` // before another attempt
+	Policy  string `json:"policy,omitempty"`  // the version of the rules that was waited for last
 	Wait    *Wait  `json:"wait,omitempty"`
 }
 
@@ -205,9 +218,14 @@ func (s *State) Artifact(step string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// Waits returns what the instance waits for that is not a command of its own, in the order of the steps: what a person or a
-// change of the rules ends. Questions that [Ask] brought before somebody are among them.
+// Waits returns what the instance waits for that a person or a change of the rules ends: first the questions that [Ask]
+// brought before somebody, then the others in the order of the steps.
 func (s *State) Waits() (out []Wait) {
+	for _, c := range s.Outstanding {
+		if c.Kind == Ask {
+			out = append(out, Wait{ID: c.ID, For: WaitIntake, Step: c.Step, Since: c.At, Reason: c.Prompt, Who: c.Who})
+		}
+	}
 	for i := range s.Steps {
 		if w := s.Steps[i].Wait; w != nil {
 			out = append(out, *w)
@@ -219,11 +237,12 @@ func (s *State) Waits() (out []Wait) {
 	return out
 }
 
-// Parked reports whether nothing goes on unless a person, or a change of the rules, makes it.
+// Parked reports whether nothing goes on, deadlines apart, unless a person or a change of the rules makes it.
 func (s *State) Parked() bool {
 	if s.Status.Terminal() {
 		return false
 	}
-	return s.Held || !slices.ContainsFunc(s.Outstanding, func(c Command) bool { return c.Kind != Ask && c.Kind != Timer }) &&
-		!slices.ContainsFunc(s.Steps, func(t StepState) bool { return t.Stage == StageBackoff }) && (s.Unwind == nil || !s.Unwind.Pausing)
+	return s.Held || !slices.ContainsFunc(s.Outstanding, func(c Command) bool {
+		return c.Kind != Ask && c.Kind != Withdraw && (c.Kind != Timer || c.Subject == SubjectBackoff)
+	})
 }

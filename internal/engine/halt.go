@@ -104,17 +104,7 @@ func (h *Halt) same(o *Halt) bool {
 // MayHalt reports why somebody may not halt an agent or everything, or lift that: they must be an operator and not the
 // agent.
 func MayHalt(agent string, operators []string, who Who) error {
-	if err := MayReset(agent, operators, who); err != nil {
-		return fmt.Errorf("only the engine's operators may: %w", unwrapped(err))
-	}
-	return nil
-}
-
-func unwrapped(err error) error {
-	if u, ok := err.(interface{ Unwrap() error }); ok && u.Unwrap() != nil {
-		return u.Unwrap()
-	}
-	return err
+	return mayAsOperator(agent, operators, who)
 }
 
 // MaxHalted is how many actions of one agent can be halted one by one.
@@ -217,6 +207,10 @@ func (r *round) callStands() *action.Failure {
 
 // halts writes what halts and cancellations of calls change.
 func (c *changes) halts(e *ledger.Event) {
+	if e.Type == ledger.CallCancelled && e.Intent == "" {
+		c.put(txn.Record, cellCall+e.Call, "-\nbarred") // of no intent and no input
+		return
+	}
 	if e.Type == ledger.CallCancelled {
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenCancel + e.Intent, To: cancelled, N: e.Expires})
 		return

@@ -35,7 +35,7 @@ func TopUp(v *View, more action.Cost, who Who) (*txn.Txn, error) {
 		case have > action.MaxAmount-n:
 			return nil, fmt.Errorf("%s would be limited to more than %d", a, action.MaxAmount)
 		}
-		next.Limit, raised = withBound(next.Limit, a, have+n), true
+		next.Limit, raised = WithBound(next.Limit, a, have+n), true
 	}
 	if !raised {
 		return nil, errors.New("the top-up is nothing: say how much on which axis")
@@ -43,7 +43,8 @@ func TopUp(v *View, more action.Cost, who Who) (*txn.Txn, error) {
 	return Change(v, ledger.TaskChanged, next, who)
 }
 
-func withBound(l action.Limit, a action.Axis, n int64) action.Limit {
+// WithBound returns the limit with one axis bounded.
+func WithBound(l action.Limit, a action.Axis, n int64) action.Limit {
 	on := [...]*action.Bound{action.Tokens: &l.Tokens, action.Duration: &l.Duration, action.Calls: &l.Calls, action.Bytes: &l.Bytes, action.Money: &l.Money}
 	*on[a] = action.Max(n)
 	return l
@@ -51,11 +52,25 @@ func withBound(l action.Limit, a action.Axis, n int64) action.Limit {
 
 // MayReset reports why somebody may not correct an agent's beliefs: they must be an operator and not the agent.
 func MayReset(agent string, operators []string, who Who) error {
-	if err := approval.MayDecide(approval.Request{Agent: agent}, operators, who.person()); err != nil {
-		return fmt.Errorf("only the engine's operators may reset beliefs: %w", err)
-	}
-	return nil
+	return mayAsOperator(agent, operators, who)
 }
+
+func mayAsOperator(agent string, operators []string, who Who) error {
+	err := approval.MayDecide(approval.Request{Agent: agent}, operators, who.person())
+	if errors.Is(err, approval.ErrNotApprover) {
+		return notOperator(who.Identity)
+	}
+	return err
+}
+
+// notOperator is somebody who is on no list of operators.
+type notOperator string
+
+func (n notOperator) Error() string {
+	return fmt.Sprintf("only the engine's operators may, and %q is none of them", string(n))
+}
+
+func (n notOperator) Is(target error) bool { return target == approval.ErrNotApprover }
 
 // ResetBelief forgets what was learned of one action of an agent, or, where name is "", the trust that the agent earned.
 // What happened before the reset is folded first, so that none of it counts afterwards.
