@@ -302,14 +302,18 @@ func (c *changes) facts(e *ledger.Event) {
 	for _, k := range e.Facts {
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: c.cat(tokenFact, k), To: held})
 	}
-	if len(e.Facts)+len(e.Bulk) == 0 {
-		return
+	var lists []string
+	if len(e.Bulk) > 0 {
+		lists = slices.Sorted(maps.Keys(e.Bulk))
 	}
-	for _, k := range slices.Sorted(maps.Keys(e.Bulk)) {
+	for _, k := range lists {
 		text, _ := json.Marshal(e.Bulk[k]) // strings: cannot fail
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held + ":" + e.Intent, Val: string(text)})
 	}
-	c.count(countFacts, 1)
+	c.lasting(e)
+	if len(e.Facts)+len(e.Bulk) > 0 {
+		c.count(countFacts, 1)
+	}
 }
 
 func (c *changes) resolved(e, held *ledger.Event) {
