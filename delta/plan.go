@@ -91,7 +91,7 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 	}
 	own := newSight()
 	for range rounds {
-		if err := t.refresh(ctx, false); err != nil { // of a task that was just opened nothing is known
+		if err := t.refresh(ctx, false); err != nil {
 			return nil, failedStore(err)
 		}
 		t.state.mu.Lock()
