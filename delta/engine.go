@@ -34,6 +34,7 @@ type Engine struct {
 	agents map[string]*agentState
 	coming map[string]*arriving          // agents of tasks that are being started, by name
 	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
+	plain  bool                          // nothing but the policy is worth a record, see noteConfig
 	aloft  map[string]weak.Pointer[aloft]
 	purge  int              // the number of them at which those that nobody holds are dropped
 	waits  map[string]*wait // for the approval of that id
@@ -63,14 +64,15 @@ type agentState struct {
 	space   txn.Space
 	pending []txn.Pending
 	gap     bool
-	folded  *engine.Folded // what this engine folded last
-	folding chan struct{}  // held by who folds
-	heir    atomic.Bool    // it was seen whether everything is halted
-	cold    txn.Space      // of records that nobody keeps, used again
-	now     int64          // store time, µs, as of
-	at      time.Time      // this worker time
-	next    txn.Snapshot   // room for what an accepted transaction makes of what is known
-	edition int64          // of what is known of the agent and its tasks: whoever changes any of that raises it
+	folded  *engine.Folded         // what this engine folded last
+	folding chan struct{}          // held by who folds
+	config  atomic.Pointer[string] // version of the policy that was recorded last, nil for nothing
+	heir    atomic.Bool            // it was seen whether everything is halted
+	cold    txn.Space              // of records that nobody keeps, used again
+	now     int64                  // store time, µs, as of
+	at      time.Time              // this worker time
+	next    txn.Snapshot           // room for what an accepted transaction makes of what is known
+	edition int64                  // of what is known of the agent and its tasks: whoever changes any of that raises it
 }
 
 // New returns an engine. Close it: it owns a goroutine, and calls under way end in an orderly manner.
@@ -89,6 +91,7 @@ func New(cfg Config) (*Engine, error) {
 		agents: map[string]*agentState{}, coming: map[string]*arriving{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}), inside: insiders{none: make(chan struct{})},
 	}
+	e.rules.Estimator = engine.Estimator(cfg.Risk)
 	e.rules.Escalate = cfg.Escalate.rules()
 	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
 	e.rules.Unheard = cfg.Authenticator == nil && cfg.Store == nil
@@ -106,6 +109,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Policy != nil {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
 	}
+	e.plain = plainConfig(e.configuration(""))
 	e.watch = startWatch(e)
 	e.owners.engine, e.pulse = e.owner, newPulse(cfg.Lease/3)
 	e.keeper = startKeeper(e)

@@ -93,6 +93,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	if err := e.leaveCard(ctx, a); err != nil {
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	}
+	if err := e.noteConfig(ctx, a); err != nil {
+		return nil, fmt.Errorf("start: %w", failedStore(err))
+	}
 	until := int64(0)
 	if !g.Deadline.IsZero() {
 		until = max(1, g.Deadline.Sub(e.cfg.Now()).Microseconds())
