@@ -332,6 +332,13 @@ func (e *Engine) clock() int64 { return e.cfg.Now().UnixMicro() }
 
 // failedStore is the outcome of a call that could not be recorded: nothing ran.
 func failedStore(err error) *action.Failure {
+	var pruned *memory.PrunedError
+	switch {
+	case errors.As(err, &pruned):
+		return action.Fail(action.TaskClosed, "nothing was run: %s", pruned.Error()).Because(fmt.Errorf("%w: %w", ErrPruned, err))
+	case errors.Is(err, ErrPruned):
+		return action.Fail(action.TaskClosed, "nothing was run: the task had ended and was pruned").Because(err)
+	}
 	var lost *memory.LostError
 	if errors.As(err, &lost) {
 		return action.Fail(action.StoreUnavailable, "nothing was run: %s", lost.Error()).Because(err)
