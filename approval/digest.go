@@ -70,11 +70,13 @@ func (d *Digester) Append(dst, input []byte) []byte {
 	binary.BigEndian.PutUint64(h.length[:], uint64(len(input)))
 	_, _ = h.Write(h.length[:])
 	_, _ = h.Write(input)
-	for _, c := range h.Sum(h.sum[:0]) {
-		dst = append(dst, hexDigits[c>>4], hexDigits[c&0xf])
+	h.Sum(h.sum[:0])
+	var text [2 * sha256.Size]byte
+	for i, c := range &h.sum {
+		text[2*i], text[2*i+1] = hexDigits[c>>4], hexDigits[c&0xf]
 	}
 	hashers.Put(h)
-	return dst
+	return append(dst, text[:]...)
 }
 
 const hexDigits = "0123456789abcdef"

@@ -28,6 +28,7 @@ type Call struct {
 	Provenance action.Provenance
 
 	want *declaration // of a typed call: this very action, no other of its name
+	flow bool         // the task's workflow commands it
 	own  bool         // the engine's own, which alone may bear the id of an undo, or a recorded one
 }
 
@@ -287,7 +288,7 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 			return t.refused(o, d.Refusal)
 		}
 		sent := time.Now()
-		reply, err := t.engine.apply(ctx, d.Txn)
+		reply, err := t.send(ctx, d.Txn)
 		if err != nil {
 			var known bool
 			if reply, known = t.unanswered(ctx, d.Txn); !known {

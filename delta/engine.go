@@ -29,6 +29,7 @@ type Engine struct {
 	hooks     *hooks.Runner
 	keeper    *keeper
 	watch     *watch // nil without observers
+	flows     *flows
 
 	mu     sync.Mutex
 	agents map[string]*agentState
@@ -63,7 +64,11 @@ type agentState struct {
 	carded  atomic.Bool // its card is known to be in the store
 	space   txn.Space
 	pending []txn.Pending
-	gap     bool
+	gap     bool                   // somebody else wrote: it must be read anew
+	flow    follow                 // how far the store is known to be beyond it
+	flying  []flown                // transactions of the agent under way
+	sent    uint64                 // how many there were
+	moved   chan struct{}          // closes when more is known, nil where nobody waits
 	folded  *engine.Folded         // what this engine folded last
 	folding chan struct{}          // held by who folds
 	config  atomic.Pointer[string] // version of the policy that was recorded last, nil for nothing
@@ -85,8 +90,12 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config Risk: %w", err)
 	}
+	flows, err := newFlows(cfg.Workflows)
+	if err != nil {
+		return nil, err
+	}
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, rules: engine.Rules{Pools: clonedPools(cfg.Pools), Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
+		flows: flows, cfg: cfg, store: cfg.Store, rules: engine.Rules{Pools: clonedPools(cfg.Pools), Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
 		agents: map[string]*agentState{}, coming: map[string]*arriving{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}), inside: insiders{none: make(chan struct{})},

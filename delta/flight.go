@@ -58,7 +58,7 @@ func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *e
 		return f.fly(), false
 	}
 	// Outcomes came in between, of this engine or another, folded already or not.
-	fresh, err := t.freshView(ctx)
+	fresh, err := t.freshView(ctx, reply)
 	if err != nil {
 		return f.settle(f.notStarted("what is known of the agent cannot be read")), false
 	}
@@ -288,9 +288,12 @@ func (f *flight) wrote(e *ledger.Event) (bool, error) {
 // settle writes the end. An Ok is pinned to the task as it was: a result that comes after a cancellation is no success.
 func (f *flight) settle(end engine.End) action.Outcome {
 	defer f.settled.Done()
+	if end.Code != action.OK { // it is counted beside what went wrong before
+		_ = f.t.refresh(context.WithoutCancel(f.ctx), false)
+	}
 	for n := range rounds {
 		x := f.settlement(end, n == 0)
-		reply, err := f.t.engine.apply(f.ctx, x)
+		reply, err := f.t.send(f.ctx, x)
 		switch {
 		case err != nil:
 			f.end = engine.End{Code: action.StartedUnknown}

@@ -352,7 +352,7 @@ func (e *Engine) spreadListed(ctx context.Context) error {
 func (a *agentState) agrees(h *engine.Halt) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.gap {
+	if a.lags() {
 		return false
 	}
 	have := engine.HaltsOf(&a.space).All

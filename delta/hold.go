@@ -165,7 +165,7 @@ func (e *Engine) fillPlaces(ctx context.Context, v *engine.View) error {
 // the store. [Engine.Work] does the rest.
 func (t *Task) passOn(ctx context.Context) {
 	t.state.mu.Lock()
-	has := engine.HasFamily(&t.space)
+	has := t.behind() || engine.HasFamily(&t.space)
 	t.state.mu.Unlock()
 	if !has {
 		return
@@ -182,7 +182,7 @@ func (t *Task) passOnAfter(ctx context.Context, code action.Code) {
 		return
 	}
 	t.state.mu.Lock()
-	has := engine.HasFamily(&t.space)
+	has := t.behind() || engine.HasFamily(&t.space)
 	t.state.mu.Unlock()
 	if !has {
 		return

@@ -27,7 +27,7 @@ type edition struct {
 // edition is that of this moment, false where what is known lags behind the store; the caller holds the agent's lock.
 func (t *Task) edition() (e edition, ok bool) {
 	a := t.state
-	if a.gap || t.gap || t.view == nil {
+	if t.behind() || a.behind() || t.view == nil {
 		return e, false
 	}
 	return edition{t.space.Rev, a.space.Rev, a.edition, t.view.Mark()}, true

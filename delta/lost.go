@@ -197,7 +197,7 @@ func (e *Engine) concerned(lost *memory.LostError) (out []*Task) {
 func (t *Task) forgetAll() {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	t.space, t.gap = txn.NewSpace(), true
+	t.space, t.gap, t.flow = txn.NewSpace(), true, follow{}
 	t.view, t.set, t.facted, t.offers, t.lasting = nil, nil, -1, nil, nil
 	t.state.edition++
 	t.shelf.Drop()
@@ -206,7 +206,7 @@ func (t *Task) forgetAll() {
 func (a *agentState) forgetAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.space, a.pending, a.gap, a.folded = txn.NewSpace(), nil, true, nil
+	a.space, a.pending, a.gap, a.flow, a.folded = txn.NewSpace(), nil, true, follow{}, nil
 	a.edition++
 }
 

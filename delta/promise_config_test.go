@@ -15,19 +15,19 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
-// reloaded is a policy whose version a test moves.
-type reloaded struct{ version atomic.Pointer[string] }
+// relabelled is a policy whose version a test moves.
+type relabelled struct{ version atomic.Pointer[string] }
 
-func (r *reloaded) set(v string) { r.version.Store(&v) }
+func (r *relabelled) set(v string) { r.version.Store(&v) }
 
-func (r *reloaded) Version() string {
+func (r *relabelled) Version() string {
 	if v := *r.version.Load(); v != "panics" {
 		return v
 	}
 	panic("no version")
 }
 
-func (r *reloaded) Decide(policy.Request) (policy.Decision, error) {
+func (r *relabelled) Decide(policy.Request) (policy.Decision, error) {
 	return policy.Decision{Permit: true, Reason: "it may", Version: *r.version.Load()}, nil
 }
 
@@ -49,7 +49,7 @@ func (f *fleet) configured(agent string) (out []ledger.Event) {
 func TestAPolicyReloadIsAnEvent(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFleet(t, 0)
-		rules := &reloaded{}
+		rules := &relabelled{}
 		rules.set("rules-1")
 		e, err := delta.New(delta.Config{Store: f.store, Policy: rules, Risk: risk.Single()})
 		require.NoError(t, err)

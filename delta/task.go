@@ -26,7 +26,8 @@ type Task struct {
 	aloft  *aloft      // shared with other handles of the task
 
 	space   txn.Space
-	gap     bool // space lags behind the store
+	gap     bool   // space lags behind the store: it must be read anew
+	flow    follow // how far the store is known to be beyond it
 	view    *engine.View
 	set     *statespace.Set
 	loop    budget.Loop

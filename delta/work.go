@@ -72,6 +72,7 @@ func (w *shift) sweep(ctx context.Context) {
 		if err := e.noteConfig(ctx, s); err != nil {
 			e.cfg.Log.Warn("it cannot be recorded by what is decided", "agent", s.agent.name, "error", err)
 		}
+		w.askRules(ctx, s)
 		for _, duty := range []struct {
 			queue string
 			do    func(context.Context, *agentState, string) error
@@ -89,6 +90,7 @@ func (w *shift) sweep(ctx context.Context) {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},
 			{engine.QueueStarts, e.startDue},
+			{engine.QueueFlows, e.driveDue},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)
