@@ -78,7 +78,7 @@ func (s *Store) Forget(ctx context.Context, agent, task string) error {
 	if err := s.notePruned(ctx, agent, task); err != nil {
 		return err
 	}
-	err = s.client.Unlink(ctx, k.records(task), k.ledger(task), k.links(task), k.odd(task)).Err()
+	err = s.client.Unlink(ctx, k.records(task), k.ends(task), k.ledger(task), k.links(task), k.odd(task)).Err()
 	return s.done(ctx, "forget", err)
 }
 
