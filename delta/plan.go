@@ -91,7 +91,7 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 	}
 	own := newSight()
 	for range rounds {
-		if err := t.refresh(ctx, false); err != nil { // somebody else may have written: a workflow, say
+		if err := t.refresh(ctx, false); err != nil {
 			return nil, failedStore(err)
 		}
 		t.state.mu.Lock()
