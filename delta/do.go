@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
-	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -61,6 +60,7 @@ func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](o.err)
 	}
 	out := t.do(ctx, o)
+	o.done()
 	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)
 	return decided(ctx, out)
@@ -259,6 +259,9 @@ func (o *observed) marked(out action.Outcome) action.Outcome {
 
 func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 	t.engine.inheritHalts(ctx)
+	if err := t.engine.noteConfig(ctx, t.state); err != nil {
+		return t.refused(o, failedStore(err))
+	}
 	own := &o.own
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {
@@ -402,30 +405,4 @@ func (t *Task) noteLoop(c *engine.Call, code action.Code) {
 	if c.Intent.Digest != "" && !c.Resume && proposed(code) { // of what is no input nobody can say that it is the same
 		t.noteRepeats()
 	}
-}
-
-// checkOutput passes what a function returned through the strict edge and its schema.
-func (d *declaration) checkOutput(v any) (doc action.Document, f *action.Failure) {
-	defer func() {
-		if p := recover(); p != nil {
-			f = action.Fail(action.OutputInvalid, "the output cannot be written as JSON: its MarshalJSON panicked")
-		}
-	}()
-	if own, ok := v.(action.Output); ok && d.out == nil { // JSON already: only what is wrong with it needs words
-		if doc, bad := schema.Canonical(own, 0); bad == nil {
-			return doc, nil
-		}
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %s", action.TextOf(err)).Because(err)
-	}
-	if d.out != nil {
-		return d.out.CheckOutput(raw)
-	}
-	doc, f = schema.Canonical(raw, 0)
-	if f != nil {
-		return doc, action.Fail(action.OutputInvalid, "the output is not acceptable JSON: %s", f.Message)
-	}
-	return doc, nil
 }

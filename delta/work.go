@@ -69,6 +69,9 @@ func (w *shift) sweep(ctx context.Context) {
 		if s.agent.card != nil {
 			continue // others have its functions
 		}
+		if err := e.noteConfig(ctx, s); err != nil {
+			e.cfg.Log.Warn("it cannot be recorded by what is decided", "agent", s.agent.name, "error", err)
+		}
 		w.askRules(ctx, s)
 		for _, duty := range []struct {
 			queue string
@@ -269,7 +272,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, view *engine.View, reply txn.Reply, sent time.Time) {
 	run.Input, run.Veil = o.call.Intent.Input.Tree(), o.call.Veil
 	f := t.flight(ctx, o, *run, view, reply, sent)
-	f.expires = view.Covered(&run.Begun)
+	f.expires = view.Covered(run.Begun)
 	defer f.land()
 	f.fly()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/keys"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
+	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
 const storeHelp = `
@@ -34,6 +35,7 @@ type storeFlags struct {
 	operators    string
 	keys         string
 	json         bool
+	risk         risk.Config // of the estimator, where it matters
 }
 
 func (f *storeFlags) add(c *cobra.Command) {
@@ -105,7 +107,7 @@ func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) 
 	}
 	o := readOffice(f.operators)
 	e, err := delta.New(delta.Config{
-		Store: s, Keys: ring, Authenticator: delta.VoucherFunc(osUser), Operators: o.operators,
+		Store: s, Keys: ring, Authenticator: delta.VoucherFunc(osUser), Operators: o.operators, Risk: f.risk,
 		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
