@@ -1,0 +1,120 @@
+package sandbox_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/seed-ab2cfece/delta-agents/sandbox"
+)
+
+// The test binary is a tool too: what a shell cannot do, it does where this variable says so.
+const role = "DELTA_TEST_TOOL"
+
+func TestMain(m *testing.M) {
+	if as := os.Getenv(role); as != "" {
+		os.Exit(hostile(as))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// hostile tries what no tool should, and says on standard output what came of it.
+func hostile(as string) int {
+	verb, arg, _ := strings.Cut(as, " ")
+	said, err := "", error(nil)
+	switch verb {
+	case "dial":
+		network, addr, _ := strings.Cut(arg, "|")
+		var c net.Conn
+		if c, err = net.DialTimeout(network, addr, time.Second); err == nil {
+			_ = c.Close()
+		}
+	case "raw":
+		_, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_ICMP)
+	case "mount":
+		err = syscall.Mount("none", "/tmp", "tmpfs", 0, "")
+	case "ptrace":
+		err = syscall.PtraceAttach(os.Getppid() + 1)
+	case "keyring":
+		_, err = unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 0, 0, 0)
+	case "orphan": // to live on when its parent dies
+		err = unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
+	case "unshare":
+		err = unix.Unshare(unix.CLONE_NEWNS)
+	case "fds":
+		var names []os.DirEntry
+		names, err = os.ReadDir("/proc/self/fd")
+		for _, n := range names {
+			to, _ := os.Readlink("/proc/self/fd/" + n.Name())
+			said += n.Name() + "=" + to + " "
+		}
+	case "daemon": // two forks and a session of its own
+		cmd := exec.Command("/bin/sh", "-c", `setsid sh -c 'trap "" TERM HUP; while :; do date +%s%N > /out/beat; sleep 0.05; done' & sleep 0.3`)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		err = cmd.Run()
+	}
+	if err != nil {
+		said = "refused: " + err.Error()
+	}
+	fmt.Printf("%q\n", said)
+	return 0
+}
+
+// self is the test binary as a tool with a role.
+func self(t *testing.T, as string, c sandbox.Config) *sandbox.Command {
+	t.Helper()
+	c.Binds = append(c.Binds, sandbox.Bind{Source: program(t), Target: "/tool"})
+	c.Env = map[string]string{role: as}
+	c.Limits.Memory = -1 // the race detector reserves more than there is
+	return box(t, c).Command("/tool")
+}
+
+// box makes a sandbox, where there can be one: everywhere but on a machine without bubblewrap that is no CI.
+func box(t *testing.T, c sandbox.Config) *sandbox.Sandbox {
+	t.Helper()
+	if _, err := exec.LookPath("bwrap"); err != nil && c.None == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no bwrap: make deps installs it")
+		}
+		t.Skip("there is no bwrap here: make deps installs it, or the package bubblewrap")
+	}
+	s, err := sandbox.New(c)
+	require.NoError(t, err)
+	return s
+}
+
+// program is the test binary where everybody can run it.
+func program(t *testing.T) string {
+	t.Helper()
+	me, err := os.Executable()
+	require.NoError(t, err)
+	at := filepath.Join(folder(t), "tool")
+	require.NoError(t, exec.Command("cp", me, at).Run())
+	return at
+}
+
+// folder makes a folder that tools may write to, whoever they are.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	require.NoError(t, os.Chmod(dir, 0o777))
+	return dir
+}
+
+// runnable reports whether tools can be run here.
+func runnable() bool {
+	_, err := exec.LookPath("bwrap")
+	return err == nil || os.Getenv("CI") != ""
+}
