@@ -76,7 +76,7 @@ func need[C any](t *T) C {
 }
 
 // limit bounds a variant: one that hangs has failed.
-const limit = 20 * time.Second
+const limit = 2 * time.Minute
 
 // Verdict is what a variant came to.
 type Verdict struct {

@@ -55,7 +55,7 @@ func (f *flight) taskChanged() bool {
 	f.mu.Lock()
 	f.view = v
 	f.mu.Unlock()
-	if why := v.Stopped(f.intent, false); why != "" {
+	if why := v.Stopped(f.intent, f.def.name, false); why != "" {
 		f.stop(stoppedBy(why))
 	}
 	return f.renewOnce()

@@ -75,7 +75,7 @@ func TestBuildNamesEveryFault(t *testing.T) {
 		{"timeout", func() error { _, err := named("a").Timeout(-time.Second).Build(); return err }, []string{"timeout is -1s"}},
 		{"trust", func() error { _, err := named("a").RequireApproval(delta.UntilTrust(math.NaN())).Build(); return err }, []string{"until trust NaN"}},
 		{"within", func() error { _, err := named("a").Needs(delta.Named("b").Within(-1)).Build(); return err }, []string{"within -1ns"}},
-		{"hook timeout", func() error { _, err := named("a").Hooks(hooks.Hooks{Timeout: -1}).Build(); return err }, []string{"hook timeout is negative"}},
+		{"hook timeout", func() error { _, err := named("a").Hooks(hooks.Hooks{Timeout: -time.Second}).Build(); return err }, []string{"hook timeout is negative"}},
 		{"several at once", func() error {
 			_, err := named("a b").Describe("").Risk(7).Cost(action.Cost{Calls: -3}).Build()
 			return err

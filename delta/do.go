@@ -284,7 +284,7 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 			return t.refused(o, d.Refusal)
 		}
 		sent := time.Now()
-		reply, err := t.engine.apply(ctx, d.Txn)
+		reply, err := t.send(ctx, d.Txn)
 		if err != nil {
 			var known bool
 			if reply, known = t.unanswered(ctx, d.Txn); !known {

@@ -62,7 +62,11 @@ type agentState struct {
 	carded  atomic.Bool // its card is known to be in the store
 	space   txn.Space
 	pending []txn.Pending
-	gap     bool
+	gap     bool           // somebody else wrote: it must be read anew
+	flow    follow         // how far the store is known to be beyond it
+	flying  []flown        // transactions of the agent under way
+	sent    uint64         // how many there were
+	moved   chan struct{}  // closes when more is known, nil where nobody waits
 	folded  *engine.Folded // what this engine folded last
 	folding chan struct{}  // held by who folds
 	heir    atomic.Bool    // it was seen whether everything is halted
@@ -70,6 +74,7 @@ type agentState struct {
 	now     int64          // store time, µs, as of
 	at      time.Time      // this worker time
 	next    txn.Snapshot   // room for what an accepted transaction makes of what is known
+	edition int64          // of what is known of the agent and its tasks: whoever changes any of that raises it
 }
 
 // New returns an engine. Close it: it owns a goroutine, and calls under way end in an orderly manner.

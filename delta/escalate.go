@@ -129,6 +129,22 @@ func (t *Task) Escalate(ctx context.Context, c action.Concern, reason string) (E
 	return t.raise(ctx, c, t.engine.who("", reason))
 }
 
+// EscalateBy is Escalate by somebody whom the engine knows, who is recorded. Anybody may bring a task before those who decide
+// about it.
+func (t *Task) EscalateBy(ctx context.Context, by Identity, c action.Concern, reason string) (Escalation, error) {
+	if err := errors.Join(t.opened(), alive(ctx)); err != nil {
+		return Escalation{}, err
+	}
+	if err := t.engine.mine(by); err != nil {
+		return Escalation{}, fmt.Errorf("escalate %s: %w", t, err)
+	}
+	if err := t.engine.enter(); err != nil {
+		return Escalation{}, err
+	}
+	defer t.engine.inside.Done()
+	return t.raise(ctx, c, t.engine.whoIs(by, reason))
+}
+
 // Escalate brings the task of the call before a person, see [Task.Escalate]. The call itself goes on.
 func (c *Context) Escalate(concern action.Concern, reason string) error {
 	if err := c.mayAct(); err != nil {
@@ -169,6 +185,9 @@ func (t *Task) raise(ctx context.Context, c action.Concern, who engine.Who) (out
 	t.passOn(ctx)
 	return out, nil
 }
+
+// ErrNotPaused says that an escalation does not stand any more: it was resolved, or another has taken its place.
+var ErrNotPaused = engine.ErrNotPaused
 
 // ResumeTask lets a paused task go on: what led to its escalation is counted anew. It is for the task's approvers and the
 // engine's operators, never for whoever requested the task. The identity and the reason are recorded.

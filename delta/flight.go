@@ -30,7 +30,10 @@ type flight struct {
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
 	course  course
 	chain   hooks.Chain
-	expires int64 // store time until which the approval covers the start, 0 for ever
+	expires int64    // store time until which the approval covers the start, 0 for ever
+	revs    [2]int64 // of task and agent once it had begun
+	beyond  course   // of the hooks after the call
+	seen    action.Outcome
 
 	mu      sync.Mutex // guards what the heartbeat shares
 	run     engine.Run
@@ -49,13 +52,13 @@ func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *e
 	f := t.flight(ctx, o, engine.Run{
 		Agent: t.agent.compiled, Begun: *d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input, Room: &o.room,
 	}, view, reply, sent)
-	f.expires, f.begun = d.Expires, d.Begun
+	f.expires, f.begun, f.revs = d.Expires, d.Begun, [2]int64{reply.TaskRev, reply.AgentRev}
 	defer f.land()
 	if unmoved(view, d.Begun, reply) {
 		return f.fly(), false
 	}
 	// Outcomes came in between, of this engine or another, folded already or not.
-	fresh, err := t.freshView(ctx)
+	fresh, err := t.freshView(ctx, reply)
 	if err != nil {
 		return f.settle(f.notStarted("what is known of the agent cannot be read")), false
 	}
@@ -125,7 +128,7 @@ func (f *flight) fly() action.Outcome {
 	}
 	f.chain = f.t.engine.chain(f.def)
 	if err := f.before(); err != nil && f.ctx.Err() == nil {
-		return f.settle(engine.End{Code: action.HookFailed, At: f.now(), Failure: action.Fail(action.HookFailed, "a check before the call failed").With(action.DetailSaid, err.Error()).Because(err)})
+		return f.settle(f.checkFailed(err))
 	}
 	if err := f.stillRuns(); err != nil {
 		return f.settle(f.notStarted(ownWords(err)))
@@ -144,36 +147,6 @@ func (f *flight) fly() action.Outcome {
 	return out
 }
 
-// before runs the hooks before the call.
-func (f *flight) before() error {
-	if !hasHook(f.chain, before) {
-		return nil
-	}
-	return f.chain.Before(f.ctx, f.t.engine.hooks, f.sight(nil))
-}
-
-// chain returns the hooks around an action, nil where there are none.
-func (e *Engine) chain(d *declaration) hooks.Chain {
-	own := e.cfg.Hooks
-	if own.Before == nil && own.After == nil && own.OnError == nil {
-		return d.hooks
-	}
-	return hooks.Join(append([]hooks.Hooks{own}, d.hooks...)...)
-}
-
-func hasHook(c hooks.Chain, pick func(*hooks.Hooks) hooks.Func) bool {
-	for i := range c {
-		if pick(&c[i]) != nil {
-			return true
-		}
-	}
-	return false
-}
-
-func before(h *hooks.Hooks) hooks.Func  { return h.Before }
-func after(h *hooks.Hooks) hooks.Func   { return h.After }
-func onError(h *hooks.Hooks) hooks.Func { return h.OnError }
-
 // leave gives up an end without writing it: who takes the intent over, once the lease has run out, writes what it finds.
 func (f *flight) leave(end engine.End, err error) action.Outcome {
 	defer f.settled.Done()
@@ -181,10 +154,20 @@ func (f *flight) leave(end engine.End, err error) action.Outcome {
 	return f.unwritten(end, err)
 }
 
+// stays reports whether nobody has written to a task or its agent since they were at these revisions, where looking costs
+// no trip: then they are what they were.
+func (e *Engine) stays(t *Task, revs [2]int64) bool {
+	if e.instant == nil {
+		return false
+	}
+	task, agent := e.instant.Revisions(t.agent.name, t.local)
+	return revs == [2]int64{task, agent}
+}
+
 // stillRuns asks the store once more, after before hooks, which may have taken long, whether the task runs: another engine
 // may have cancelled it meanwhile, and the heartbeat has not told yet. Without such a hook the begin said so an instant ago.
 func (f *flight) stillRuns() error {
-	if f.ctx.Err() != nil || !hasHook(f.chain, before) {
+	if f.ctx.Err() != nil || !hasHook(f.chain, before) || f.t.engine.stays(f.t, f.revs) {
 		return nil
 	}
 	f.mu.Lock()
@@ -207,7 +190,7 @@ func (f *flight) stillRuns() error {
 	if err != nil {
 		return fmt.Errorf("the store does not tell whether the task still runs: %w", err)
 	}
-	if why := v.Stopped(f.intent, true); why != "" {
+	if why := v.Stopped(f.intent, f.def.name, true); why != "" {
 		return stoppedBy(why)
 	}
 	f.mu.Lock()
@@ -302,50 +285,15 @@ func (f *flight) wrote(e *ledger.Event) (bool, error) {
 	return held.Attempt == e.Attempt && held.Fence == e.Fence, err
 }
 
-// sight is what hooks see.
-func (f *flight) sight(out *action.Outcome) action.View {
-	b := &f.run.Begun
-	return action.View{
-		Agent: b.Agent, Task: f.t.ID(), Intent: b.Intent, CallID: b.Call, Action: b.Action, Version: b.Version, Attempt: b.Attempt,
-		Input: []byte(f.in.Text()), Provenance: b.Provenance, Outcome: out,
-	}
-}
-
-// after runs the hooks of the end. They observe: their errors are recorded and change nothing.
-func (f *flight) after(out action.Outcome) {
-	if ok := out.OK(); ok && !hasHook(f.chain, after) || !ok && (out.Code.Info().Executed == action.No || !hasHook(f.chain, onError)) {
-		return
-	}
-	seen := out // apart, so that only what is watched is moved to the heap
-	f.watched(&seen)
-}
-
-func (f *flight) watched(out *action.Outcome) {
-	ctx, done := f.t.engine.within(context.WithoutCancel(f.ctx))
-	defer done()
-	name, err := "after", error(nil)
-	if out.OK() {
-		err = f.chain.After(ctx, f.t.engine.hooks, f.sight(out))
-	} else {
-		name = "onError"
-		err = f.chain.OnError(ctx, f.t.engine.hooks, f.sight(out))
-	}
-	if err == nil {
-		return
-	}
-	x := f.run.HookFailed(name, err, f.now())
-	if reply, werr := f.t.engine.apply(ctx, x); werr == nil && reply.OK {
-		f.t.advance(x, reply, nil)
-	}
-	f.t.engine.cfg.Log.Warn("hook failed", "hook", name, "action", f.def.name, "task", f.t.ID(), "intent", f.run.Begun.Intent, "error", err)
-}
-
 // settle writes the end. An Ok is pinned to the task as it was: a result that comes after a cancellation is no success.
 func (f *flight) settle(end engine.End) action.Outcome {
 	defer f.settled.Done()
+	if end.Code != action.OK { // it is counted beside what went wrong before
+		_ = f.t.refresh(context.WithoutCancel(f.ctx), false)
+	}
 	for n := range rounds {
 		x := f.settlement(end, n == 0)
-		reply, err := f.t.engine.apply(f.ctx, x)
+		reply, err := f.t.send(f.ctx, x)
 		switch {
 		case err != nil:
 			f.end = engine.End{Code: action.StartedUnknown}

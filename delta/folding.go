@@ -63,7 +63,7 @@ func (k *keeper) foldWarm(ctx context.Context, s *agentState, unless int) (done 
 	s.mu.Lock()
 	last, pending := s.folded, s.pending
 	sp, current := last.Current(&s.space)
-	current = current && !s.gap
+	current = current && !s.lags()
 	s.mu.Unlock()
 	if !current || len(pending) <= unless {
 		return current, nil
@@ -85,8 +85,10 @@ func (k *keeper) foldWarm(ctx context.Context, s *agentState, unless int) (done 
 
 // foldIn writes a fold; it is not done where another worker was quicker.
 func (k *keeper) foldIn(ctx context.Context, s *agentState, x *txn.Txn, now *engine.Folded) (done bool, err error) {
+	s.sends(x)
 	reply, err := k.e.apply(ctx, x)
 	if err != nil || !reply.OK {
+		s.landed(x)
 		return false, err
 	}
 	s.mu.Lock()
@@ -100,7 +102,7 @@ func (k *keeper) foldIn(ctx context.Context, s *agentState, x *txn.Txn, now *eng
 func (a *agentState) known() *txn.Snapshot {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.gap {
+	if a.lags() {
 		return nil
 	}
 	return &txn.Snapshot{State: txn.State{Agent: a.space}.Clone(), Now: a.now, Pending: a.pending}
@@ -110,8 +112,13 @@ func (a *agentState) known() *txn.Snapshot {
 func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := &txn.Snapshot{State: txn.NewState(), Now: a.now, Pending: a.pending, Gap: a.gap}
-	s.Agent = a.space
-	s.Advance(x, r)
-	a.space, a.pending, a.gap = s.Agent, s.Pending, s.Gap
+	a.edition++
+	a.lands(x)
+	if r.Replay {
+		a.gap = true
+		return
+	}
+	_, raised := x.Raises()
+	a.outOfOrder(x, &r, raised)
+	a.caughtUp()
 }

@@ -176,15 +176,17 @@ func (e *Engine) concerned(lost *memory.LostError) (out []*Task) {
 func (t *Task) forgetAll() {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	t.space, t.gap = txn.NewSpace(), true
-	t.view, t.set, t.facted, t.offers = nil, nil, -1, nil
+	t.space, t.gap, t.flow = txn.NewSpace(), true, follow{}
+	t.view, t.set, t.facted, t.offers, t.lasting = nil, nil, -1, nil, nil
+	t.state.edition++
 	t.shelf.Drop()
 }
 
 func (a *agentState) forgetAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.space, a.pending, a.gap, a.folded = txn.NewSpace(), nil, true, nil
+	a.space, a.pending, a.gap, a.flow, a.folded = txn.NewSpace(), nil, true, follow{}, nil
+	a.edition++
 }
 
 // lost has the goroutine stop the tasks concerned, and links a ledger that was cut off from its start again.

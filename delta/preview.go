@@ -43,6 +43,9 @@ func (t *Task) Preview(ctx context.Context, c Call, dst []byte) (Verdict, error)
 		return Verdict{}, err
 	}
 	defer t.engine.inside.Done()
+	if v, ok := t.previewLasting(&c, dst); ok {
+		return v, nil
+	}
 	if err := t.refresh(ctx, false); err != nil {
 		return Verdict{}, failedStore(err)
 	}
@@ -135,5 +138,8 @@ func (t *Task) previewPlain(c Call, dst []byte) (v Verdict, ok bool) {
 	}
 	w.call.Now = w.snap.Now
 	v = verdict(engine.Preview(&t.engine.rules, t.agent.compiled, &w.view, &w.call, dst))
+	if v.OK() {
+		t.last(d, w)
+	}
 	return v, true
 }

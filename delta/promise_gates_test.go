@@ -17,6 +17,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/internal/cputime"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/policy"
 )
@@ -112,11 +113,11 @@ func TestI02_NoUserCodeSeesBadInput(t *testing.T) {
 	})
 	for _, bad := range badInputs {
 		for _, p := range []path{byDo, byWait, byRun} {
-			started := time.Now()
+			started := cputime.Now()
 			o := w.make(p, delta.Call{Action: "probe", Input: json.RawMessage(bad.input)})
 			assert.Equal(t, bad.code, o.Code, "%s by %s: %v", bad.name, p, o.Failure)
 			assert.Less(t, len(o.Failure.Error()), 1000, bad.name)
-			assert.Less(t, time.Since(started), 2*time.Second, bad.name)
+			assert.Less(t, cputime.Now()-started, 2*time.Second, bad.name)
 		}
 	}
 	assert.Zero(t, saw.Load(), "user code saw bad input")

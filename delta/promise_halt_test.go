@@ -24,6 +24,8 @@ type fleet struct {
 	store   *memory.InProcess
 	engines []*delta.Engine
 	agents  []*delta.Agent
+	actions []delta.Definition
+	spies   []*spy
 	tasks   []*delta.Task
 	ops     []delta.Identity
 	mu      sync.Mutex
@@ -43,8 +45,9 @@ func newFleet(t *testing.T, engines int) *fleet {
 	}
 	look := delta.Define("look", run).Describe("looks").Risk(1).Effect(action.None).Timeout(time.Hour)
 	act := delta.Define("act", run).Describe("acts").Risk(1).Timeout(time.Hour)
+	f.actions = []delta.Definition{look.MustBuild(), act.MustBuild()}
 	for _, name := range []string{"crew", "desk"} {
-		f.agents = append(f.agents, delta.NewAgent(name).Grant(look.MustBuild(), act.MustBuild()).MustBuild())
+		f.agents = append(f.agents, delta.NewAgent(name).Grant(f.actions...).MustBuild())
 	}
 	for range engines {
 		f.engine()
@@ -58,7 +61,9 @@ func newFleet(t *testing.T, engines int) *fleet {
 }
 
 func (f *fleet) engine() *delta.Engine {
-	e, err := delta.New(delta.Config{Store: &spy{Store: f.store}, Authenticator: anybody, Operators: []string{"op"}, Lease: 3 * time.Second, Poll: time.Second, Grace: time.Second})
+	between := &spy{Store: f.store}
+	f.spies = append(f.spies, between)
+	e, err := delta.New(delta.Config{Store: between, Authenticator: anybody, Operators: []string{"op"}, Lease: 3 * time.Second, Poll: time.Second, Grace: time.Second})
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, e.Close(context.Background())) })
 	require.NoError(f, e.Register(f.agents...))

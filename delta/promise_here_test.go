@@ -15,6 +15,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 )
 
 // stage is what a test of functions on their caller's goroutine works with.
@@ -176,4 +178,76 @@ func TestNoTimeoutRetries(t *testing.T) {
 	assert.True(t, out.OK(), out.Failure)
 	assert.Equal(t, 3, n)
 	assert.Equal(t, 3, out.Attempts)
+}
+
+// Hooks without a timeout run where the call is made; one that ends that goroutine does not leave the call without an end.
+func TestI10_HooksWithoutATimeout(t *testing.T) {
+	ends := func(context.Context, action.View) error { runtime.Goexit(); return nil }
+	for _, c := range []struct {
+		name string
+		h    hooks.Hooks
+		want action.Code
+		exit bool
+	}{
+		{"they pass", hooks.Hooks{Before: func(context.Context, action.View) error { return nil }}, action.OK, false},
+		{"one before says no", hooks.Hooks{Before: func(context.Context, action.View) error { return errors.New("no") }}, action.HookFailed, false},
+		{"one before panics", hooks.Hooks{Before: func(context.Context, action.View) error { panic("boom") }}, action.HookFailed, false},
+		{"one before ends the goroutine", hooks.Hooks{Before: ends}, action.HookFailed, true},
+		{"one after panics", hooks.Hooks{After: func(context.Context, action.View) error { panic("boom") }}, action.OK, false},
+		{"one after ends the goroutine", hooks.Hooks{After: ends}, action.OK, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ran := false
+			p := here(t, delta.Goal{}, func(*delta.Context) mo.Result[string] { ran = true; return mo.Ok("") }, func(b delta.Builder[struct{}, string]) delta.Builder[struct{}, string] {
+				c.h.Timeout = hooks.NoTimeout
+				return b.Hooks(c.h)
+			})
+			returned := make(chan bool, 1)
+			go func() {
+				back := false
+				defer func() { returned <- back }()
+				p.do(t)
+				back = true
+			}()
+			assert.Equal(t, !c.exit, <-returned)
+			out := p.do(t)
+			assert.True(t, out.Recorded)
+			assert.Equal(t, c.want, out.Code)
+			assert.Equal(t, c.want == action.OK, ran)
+			records, _, err := p.task.Ledger(t.Context())
+			require.NoError(t, err)
+			if c.h.After != nil {
+				assert.Contains(t, records[len(records)-1].Val, string(ledger.HookFailed))
+			}
+			require.NoError(t, p.engine.Close(t.Context()), "nothing is left inside")
+		})
+	}
+}
+
+// What another engine did to the task while a hook ran is seen before the function starts.
+func TestNoTimeoutNoticesWhatAnotherEngineDidMeanwhile(t *testing.T) {
+	store := memory.New(memory.Config{})
+	var other *delta.Task
+	ran := false
+	run := delta.Define("run", func(*delta.Context, struct{}) mo.Result[string] { ran = true; return mo.Ok("") }).Describe("Run").Risk(1).
+		Timeout(delta.NoTimeout).Hooks(hooks.Hooks{Timeout: hooks.NoTimeout, Before: func(ctx context.Context, _ action.View) error {
+		return other.Cancel(ctx, "enough")
+	}}).MustBuild()
+	agent := delta.NewAgent("agent").Grant(run).MustBuild()
+	open := func() *delta.Engine {
+		e, err := delta.New(delta.Config{Store: store})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = e.Close(context.Background()) })
+		require.NoError(t, e.Register(agent))
+		return e
+	}
+	mine, theirs := open(), open()
+	task, err := mine.Start(t.Context(), delta.Goal{Agent: agent})
+	require.NoError(t, err)
+	other, err = theirs.Open(t.Context(), task.ID())
+	require.NoError(t, err)
+	out, err := task.Do(t.Context(), delta.Call{Action: "run"}).Get()
+	require.NoError(t, err)
+	assert.Equal(t, action.NotStarted, out.Code)
+	assert.False(t, ran)
 }

@@ -60,7 +60,7 @@ func TestOnlyRegisterReplacesAnAgent(t *testing.T) {
 	require.NoError(t, e.Approve(t.Context(), asked.Failure.Approval(), ana, "yes"))
 	ctx, stop := context.WithCancel(t.Context())
 	done := background(func() error { return e.Work(ctx) })
-	assert.Eventually(t, func() bool { return good.Load() == 1 }, 5*time.Second, time.Millisecond)
+	assert.Eventually(t, func() bool { return good.Load() == 1 }, 30*time.Second, time.Millisecond)
 	stop()
 	done()
 	assert.Zero(t, bad.Load())

@@ -38,7 +38,7 @@ func (t *Task) snapshot(own *sight) *txn.Snapshot {
 // snapshotInto is snapshot into memory of the caller's.
 func (t *Task) snapshotInto(s *txn.Snapshot, own *sight) {
 	a := t.state
-	*s = txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending, Gap: a.gap || t.gap}
+	*s = txn.Snapshot{State: txn.State{Task: t.space, Agent: a.space}, Now: t.now(), Pending: a.pending}
 	if own != nil {
 		s.Record, s.Leases = own.record, own.leases
 	}
@@ -47,8 +47,8 @@ func (t *Task) snapshotInto(s *txn.Snapshot, own *sight) {
 // keep takes over what a snapshot learned; the caller holds the agent's lock.
 func (t *Task) keep(s *txn.Snapshot) {
 	a := t.state
+	a.edition++
 	t.space, a.space, a.pending = s.Task, s.Agent, s.Pending
-	t.gap, a.gap = s.Gap, s.Gap // a reading of one task mends its own part and the agent's, not that of another task
 	if s.Now >= a.now {
 		a.now, a.at = s.Now, t.engine.cfg.Now()
 	}
@@ -69,7 +69,7 @@ func (t *Task) refresh(ctx context.Context, always bool) error {
 		return err
 	}
 	t.state.mu.Lock()
-	stale := always || t.state.gap || t.gap || t.view == nil
+	stale := always || t.lags() || t.state.lags() || t.view == nil
 	t.state.mu.Unlock()
 	if !stale {
 		return nil
@@ -80,29 +80,6 @@ func (t *Task) refresh(ctx context.Context, always bool) error {
 		}
 	}
 	return nil // replies overtook every reading; the gap stays marked, and pins keep decisions right
-}
-
-// reload takes a new reading over, unless a reply has overtaken it.
-func (t *Task) reload(ctx context.Context) (bool, error) {
-	t.state.mu.Lock()
-	have := t.snapshot(nil)
-	t.state.mu.Unlock()
-	loaded, err := t.engine.store.Load(ctx, t.agent.name, t.local, have)
-	if err != nil {
-		return false, err
-	}
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	if loaded.Task.Rev < t.space.Rev || loaded.Agent.Rev < t.state.space.Rev {
-		return false, nil
-	}
-	same := !have.Gap && !t.gap && !t.state.gap && loaded.Task.Rev == t.space.Rev
-	t.keep(loaded)
-	if !same {
-		t.set, t.facted = nil, -1
-		t.shelf.Drop()
-	}
-	return true, nil
 }
 
 // tailKept is how many outcomes may wait to be folded before a decision folds them first: the tail is read with every
@@ -151,23 +128,6 @@ func (t *Task) decode(s *txn.Snapshot, how func(*engine.Rules, *engine.Agent, *t
 	return v, err
 }
 
-// freshView is what is known at this moment: what this engine knows where nobody wrote in between, else a new reading.
-func (t *Task) freshView(ctx context.Context) (*engine.View, error) {
-	t.state.mu.Lock()
-	if !t.state.gap && !t.gap {
-		defer t.state.mu.Unlock()
-		s := t.snapshot(nil)
-		v, err := t.look(s)
-		if err != nil {
-			return nil, err
-		}
-		s.State = s.State.Clone() // it is used without the lock
-		return v.Apart(s), nil
-	}
-	t.state.mu.Unlock()
-	return t.peek(context.WithoutCancel(ctx))
-}
-
 // decide evaluates the gates on what is known now.
 func (t *Task) decide(ctx context.Context, o *observed, own *sight) (d engine.Decision, view *engine.View, err error) {
 	if t.engine.cfg.Policy == nil {
@@ -201,10 +161,29 @@ func (t *Task) decideHere(o *observed, own *sight) (d engine.Decision, view *eng
 	return engine.Decide(&t.engine.rules, t.agent.compiled, view, c), view, nil
 }
 
+// send is apply for a transaction whose reply goes to advance or merge.
+func (t *Task) send(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
+	t.state.sends(x)
+	r, err := t.engine.apply(ctx, x)
+	if err != nil || !r.OK {
+		t.state.landed(x)
+	}
+	if err != nil {
+		t.engine.keeper.agent(t.agent.name, false) // what waits for its revision waits no more
+	}
+	return r, err
+}
+
 // advance moves the snapshot on by an accepted transaction.
 func (t *Task) advance(x *txn.Txn, r txn.Reply, own *sight) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
+	t.state.lands(x)
+	if !t.inOrder(x, &r) {
+		t.outOfOrder(x, &r, own)
+		t.moved()
+		return
+	}
 	s := &t.state.next
 	t.snapshotInto(s, own)
 	if own == nil { // cold cells are kept by nobody
@@ -226,19 +205,44 @@ func (t *Task) advance(x *txn.Txn, r txn.Reply, own *sight) {
 		engine.NoteFacts(t.set, s, x.Clauses)
 	}
 	*s = txn.Snapshot{}
+	t.flow.since, t.state.flow.since = t.state.sent, t.state.sent
+	t.moved()
 }
 
-// merge takes over what a refused transaction brought.
+// merge takes over what a refused transaction brought. A space that was written to since what is known of it is read anew.
 func (t *Task) merge(x *txn.Txn, r txn.Reply, own *sight) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	s := t.snapshot(own)
-	s.Merge(r.Fresh, x.Clauses)
-	t.keep(s)
+	a := t.state
+	a.lands(x)
+	a.edition++
 	t.facted = -1
+	if r.Fresh == nil {
+		return
+	}
+	s := t.snapshot(own)
+	task, agent := r.Fresh.Task.Rev-s.Task.Rev, r.Fresh.Agent.Rev-s.Agent.Rev
+	if task != 0 {
+		s.Task = txn.Space{Rev: r.Fresh.Task.Rev}
+	}
+	if agent != 0 {
+		s.Agent = txn.Space{Rev: r.Fresh.Agent.Rev}
+	}
+	s.Merge(r.Fresh, x.Clauses)
 	if own != nil {
 		own.record, own.leases = s.Record, s.Leases
 	}
+	if s.Now >= a.now {
+		a.now, a.at = s.Now, t.engine.cfg.Now()
+	}
+	if agent == 0 {
+		a.space, a.pending = s.Agent, s.Pending
+	}
+	t.gap, a.gap = t.gap || task > 0, a.gap || agent > 0
+	if task != 0 {
+		return
+	}
+	t.space = s.Task
 	if t.set != nil {
 		engine.NoteFacts(t.set, s, x.Clauses)
 	}

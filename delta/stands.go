@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 var (
@@ -33,6 +34,9 @@ func (f *flight) stands() error {
 	f.mu.Lock()
 	behind := f.view.Behind(&f.t.space)
 	f.mu.Unlock()
+	if v := f.t.aheadTask(); v != nil {
+		return goes(v)
+	}
 	if !behind {
 		return nil
 	}
@@ -41,6 +45,24 @@ func (f *flight) stands() error {
 		return err
 	}
 	return goes(v)
+}
+
+// aheadTask is the task as a transaction of this engine made it that is ahead of what is known, nil where none did.
+func (t *Task) aheadTask() (v *engine.View) {
+	for _, l := range t.flow.ahead {
+		for i := range l.clauses {
+			c := &l.clauses[i]
+			if !engine.MakesTask(c) {
+				continue
+			}
+			s := &txn.Snapshot{State: txn.NewState()}
+			s.Write(c, l.now)
+			if made, err := engine.LookAtTask(s); err == nil {
+				v = made
+			}
+		}
+	}
+	return v
 }
 
 // ownWords is what a planner is told of why a call was not started: no words of whoever cancelled the task.

@@ -33,7 +33,7 @@ func (e *Engine) stray(ctx context.Context, agent, queue, member string, err err
 // is so.
 func (e *Engine) unqueueGone(ctx context.Context, agent, queue, member string) (bool, error) {
 	task := taskIn(queue, member)
-	if task == "" || queue == txn.Leases { // which the store keeps by itself
+	if task == "" || task == engine.EveryTask || queue == txn.Leases { // which the store keeps by itself
 		return false, nil
 	}
 	v, err := e.lookAtTask(ctx, agent, task)

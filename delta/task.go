@@ -26,7 +26,8 @@ type Task struct {
 	aloft  *aloft      // shared with other handles of the task
 
 	space   txn.Space
-	gap     bool // space lags behind the store
+	gap     bool   // space lags behind the store: it must be read anew
+	flow    follow // how far the store is known to be beyond it
 	view    *engine.View
 	set     *statespace.Set
 	loop    budget.Loop
@@ -34,8 +35,9 @@ type Task struct {
 	facted  int           // distinct facts satisfied; -1 is not known
 	asks    func() string // makes ids of approval requests
 	shelf   engine.Shelf
-	handed  handed         // has a lock of its own
-	offers  []action.Offer // the latest, for what changed since
+	lasting map[string]*lasting // what previews found, by action
+	handed  handed              // has a lock of its own
+	offers  []action.Offer      // the latest, for what changed since
 	concern concern
 	uneasy  atomic.Bool // there is a concern to tell
 }

@@ -81,9 +81,7 @@ func (w *shift) sweep(ctx context.Context) {
 			{engine.QueueEnds, func(ctx context.Context, s *agentState, task string) error {
 				return e.endChildren(ctx, s.agent.name, task)
 			}},
-			{engine.QueueHolds, func(ctx context.Context, s *agentState, task string) error {
-				return e.tellChildren(ctx, s.agent.name, task)
-			}},
+			{engine.QueueHolds, e.tellHeld},
 			{engine.QueueReports, func(ctx context.Context, s *agentState, task string) error {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -12,6 +13,11 @@ import (
 
 // DefaultTimeout is how long a hook may take where it does not say.
 const DefaultTimeout = 5 * time.Second
+
+// NoTimeout says of hooks that no timeout bounds them: for those that surely return, of which those that look at a call and
+// count something are most. They run on the goroutine of whoever makes the call, which saves the goroutine and the timer
+// that a bound takes. Panics are contained all the same, but one that never returns holds its caller up for ever.
+const NoTimeout time.Duration = -1
 
 // Func is one hook. The view is the hook's own copy. The context ends with the timeout or with the call's own context,
 // whichever is first; a hook must return then.
@@ -26,14 +32,14 @@ type Hooks struct {
 	// OnError runs when a call that ran, or may have run, is settled with any other end. Its error is recorded and
 	// changes nothing.
 	OnError Func
-	// Timeout bounds each of them; 0 is DefaultTimeout.
+	// Timeout bounds each of them; 0 is DefaultTimeout. See also NoTimeout.
 	Timeout time.Duration
 }
 
-// Check reports a timeout that is negative.
+// Check reports a timeout that is negative and not NoTimeout.
 func (h Hooks) Check() error {
-	if h.Timeout < 0 {
-		return errors.New("hook timeout is negative: want 0 (the default) or more")
+	if h.Timeout < 0 && h.Timeout != NoTimeout {
+		return errors.New("hook timeout is negative: want 0 (the default), more, or NoTimeout")
 	}
 	return nil
 }
@@ -63,25 +69,44 @@ func (c Chain) OnError(ctx context.Context, r *Runner, v action.View) error {
 func (c Chain) run(ctx context.Context, r *Runner, v action.View, pick func(*Hooks) Func) error {
 	var errs []error
 	for i := range c {
-		errs = append(errs, r.Run(ctx, c[i].Timeout, pick(&c[i]), v))
+		if err := r.Run(ctx, c[i].Timeout, pick(&c[i]), v); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// copyView returns a copy that shares nothing a hook could change.
-func copyView(v action.View) action.View {
-	v.Input = slices.Clone(v.Input)
-	if v.Outcome != nil {
-		o := *v.Outcome
-		o.Output = slices.Clone(o.Output)
-		o.Failure = copyFailure(o.Failure)
-		o.Waived = slices.Clone(o.Waived)
-		for i := range o.Waived {
-			o.Waived[i] = copyFailure(o.Waived[i])
-		}
-		v.Outcome = &o
+// copyView returns a copy that shares nothing a hook could change. It is put together field by field, so that the view
+// itself need not live longer than the call.
+func copyView(v *action.View) action.View {
+	own := action.View{
+		Agent: v.Agent, Task: v.Task, Intent: v.Intent, CallID: v.CallID, Action: v.Action, Version: v.Version, Attempt: v.Attempt, Provenance: v.Provenance,
 	}
-	return v
+	if v.Outcome == nil {
+		own.Input = slices.Clone(v.Input)
+		return own
+	}
+	own.Outcome = new(action.Outcome)
+	*own.Outcome = *v.Outcome
+	o := own.Outcome
+	own.Input, o.Output = copyBoth(v.Input, o.Output)
+	o.Failure = copyFailure(o.Failure)
+	o.Waived = slices.Clone(o.Waived)
+	for i := range o.Waived {
+		o.Waived[i] = copyFailure(o.Waived[i])
+	}
+	return own
+}
+
+// copyBoth copies two texts into one piece of memory; neither can grow into the other.
+func copyBoth(a, b json.RawMessage) (json.RawMessage, json.RawMessage) {
+	if a == nil || b == nil {
+		return slices.Clone(a), slices.Clone(b)
+	}
+	both := make(json.RawMessage, len(a)+len(b))
+	n := copy(both, a)
+	copy(both[n:], b)
+	return both[:n:n], both[n:]
 }
 
 func copyFailure(f *action.Failure) *action.Failure {

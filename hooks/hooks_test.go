@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"sync"
 	"testing"
@@ -201,9 +202,71 @@ func TestManyAtOnce(t *testing.T) {
 	assert.Zero(t, r.Abandoned())
 }
 
+// Without a timeout a hook runs where its caller does; what it does is contained as far as that goes.
+func TestI18_AHookWithoutATimeoutRunsOnItsCallersGoroutine(t *testing.T) {
+	var r hooks.Runner
+	run := func(ctx context.Context, h hooks.Func) error { return r.Run(ctx, hooks.NoTimeout, h, action.View{}) }
+	require.NoError(t, run(t.Context(), func(ctx context.Context, _ action.View) error {
+		stack := make([]byte, 1<<14)
+		assert.Contains(t, string(stack[:runtime.Stack(stack, false)]), "TestI18_AHookWithoutATimeout")
+		_, bounded := ctx.Deadline()
+		assert.False(t, bounded)
+		return nil
+	}))
+	var p *hooks.PanicError
+	require.ErrorAs(t, run(t.Context(), func(context.Context, action.View) error { panic("boom") }), &p)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	assert.ErrorIs(t, run(ctx, func(context.Context, action.View) error { cancel(why); return nil }), why, "it was told to stop: not a success")
+
+	over := make(chan bool)
+	go func() {
+		defer close(over)
+		_ = run(t.Context(), func(context.Context, action.View) error { runtime.Goexit(); return nil })
+		t.Error("it returned")
+	}()
+	<-over
+	require.NoError(t, r.Wait(t.Context()))
+}
+
+// What a hook gets is whole, and its own.
+func TestI11_AHookHasACopyOfEverything(t *testing.T) {
+	f := action.Fail(action.Failed, "no").With("a", "b")
+	v := action.View{
+		Agent: "agent", Task: "task", Intent: "intent", CallID: "call", Action: "action", Version: "1", Attempt: 2, Input: json.RawMessage(`{"a":1}`),
+		Provenance: action.Provenance{Goal: "g"},
+		Outcome:    &action.Outcome{Intent: "intent", Output: json.RawMessage(`[1]`), Failure: f, Waived: []*action.Failure{f}},
+	}
+	of := reflect.ValueOf(v)
+	for i := range of.NumField() {
+		require.False(t, of.Field(i).IsZero(), "%s has a value here, so that the copy is seen to have it", of.Type().Field(i).Name)
+	}
+	for _, timeout := range []time.Duration{0, hooks.NoTimeout} {
+		var r hooks.Runner
+		require.NoError(t, r.Run(t.Context(), timeout, func(_ context.Context, own action.View) error {
+			assert.Equal(t, v, own)
+			in, out := own.Input, own.Outcome.Output
+			_, _ = append(in, "xxxx"...), append(out, "xxxx"...)
+			assert.Equal(t, `{"a":1}`, string(in))
+			assert.Equal(t, `[1]`, string(out), "they do not grow into each other")
+			clear(in)
+			clear(out)
+			clear(own.Outcome.Failure.Details)
+			clear(own.Outcome.Waived)
+			return nil
+		}, v))
+		assert.Equal(t, `{"a":1}`, string(v.Input))
+		assert.Equal(t, `[1]`, string(v.Outcome.Output))
+		assert.Equal(t, "b", f.Details["a"])
+		assert.NotNil(t, v.Outcome.Waived[0])
+	}
+}
+
 func TestCheck(t *testing.T) {
 	assert.NoError(t, hooks.Hooks{}.Check())
-	assert.ErrorContains(t, hooks.Hooks{Timeout: -1}.Check(), "negative")
+	assert.NoError(t, hooks.Hooks{Timeout: hooks.NoTimeout}.Check())
+	assert.ErrorContains(t, hooks.Hooks{Timeout: -time.Second}.Check(), "negative")
 }
 
 func ExampleJoin() {

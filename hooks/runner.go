@@ -18,6 +18,12 @@ var (
 	ErrTooMany = errors.New("too many hooks ignore their context: no hook is run until some return")
 )
 
+// tookTooLong is the cause of a hook's end by its timeout.
+type tookTooLong struct{ timeout time.Duration }
+
+func (e *tookTooLong) Error() string { return fmt.Sprintf("%v: more than %v", ErrTimeout, e.timeout) }
+func (e *tookTooLong) Unwrap() error { return ErrTimeout }
+
 // PanicError is a panic of a hook.
 type PanicError struct {
 	Value any
@@ -52,34 +58,32 @@ type Runner struct {
 // *PanicError, ErrExited, or ErrTooMany where the hook was not started. The hook's own error is contained, see
 // [action.Contain].
 //
-// Run returns at the latest Grace after the first of timeout and ctx, whatever the hook does.
+// Run returns at the latest Grace after the first of timeout and ctx, whatever the hook does; with NoTimeout when the hook
+// does, on whose goroutine it runs then: one that ends its goroutine ends the caller's.
 func (r *Runner) Run(ctx context.Context, timeout time.Duration, hook Func, v action.View) error {
 	if hook == nil {
 		return nil
 	}
-	if timeout <= 0 {
+	switch {
+	case timeout == NoTimeout:
+		return contained(ctx, hook, copyView(&v))
+	case timeout <= 0:
 		timeout = DefaultTimeout
 	}
 	if err := r.start(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w: more than %v", ErrTimeout, timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &tookTooLong{timeout})
 	defer cancel()
 	run := &running{done: make(chan error, 1)}
-	v = copyView(v)
+	own := copyView(&v)
 	go func() {
 		err := error(ErrExited)
 		defer func() { // apart from what reads a panic's value: that may end the goroutine too
 			r.end(run)
 			run.done <- err
 		}()
-		defer func() {
-			if p := recover(); p != nil {
-				stack := debug.Stack()
-				err = &PanicError{p, stack, action.TextOf(p)}
-			}
-		}()
-		err = inTime(ctx, action.Contain(hook(ctx, v)))
+		err = contained(ctx, hook, own)
 	}()
 
 	select {
@@ -88,6 +92,17 @@ func (r *Runner) Run(ctx context.Context, timeout time.Duration, hook Func, v ac
 	case <-ctx.Done():
 	}
 	return r.late(ctx, run)
+}
+
+// contained calls a hook; a panic is an error.
+func contained(ctx context.Context, hook Func, v action.View) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			err = &PanicError{p, stack, action.TextOf(p)}
+		}
+	}()
+	return inTime(ctx, action.Contain(hook(ctx, v)))
 }
 
 // running is one hook's goroutine.
@@ -99,10 +114,11 @@ type running struct {
 
 // inTime adds why the context ended to what a hook returned after it had: a hook that was told to stop did not succeed.
 func inTime(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
 	cause := context.Cause(ctx)
 	switch {
-	case cause == nil:
-		return err
 	case err == nil || errors.Is(err, ctx.Err()):
 		return cause
 	}

@@ -20,7 +20,7 @@ type text struct {
 
 // name begins a member of an object: a comma, save after the brace, and the name.
 func (w *text) name(name string) {
-	if last := len(w.b) - 1; last >= 0 && w.b[last] != '{' {
+	if last := len(w.b) - 1; last < 0 || w.b[last] != '{' {
 		w.b = append(w.b, ',')
 	}
 	w.b = append(w.b, '"')

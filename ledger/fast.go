@@ -66,22 +66,49 @@ func appendTo(w text, e *Event) ([]byte, error) {
 	return append(dst[:len(dst):cap(dst)], s...), nil
 }
 
+// event writes the members of an event, in groups of which a [Form] keeps those that are always the same.
 func (w *text) event(e *Event) {
-	w.b = append(w.b, `"v":1`...)
-	w.must("type", string(e.Type))
+	w.head(e.Type)
 	w.int("at", e.At)
-	w.str("agent", e.Agent)
-	w.str("task", e.Task)
+	w.whose(e)
 	w.str("intent", e.Intent)
 	w.str("call", e.Call)
+	w.what(e)
+	w.str("digest", e.Digest)
+	w.str("within", e.Within)
+	w.fence(e)
+	w.str("owner", e.Owner)
+	w.holds(e)
+	w.raw("input", e.Input)
+	w.raw("output", e.Output)
+	w.provenance(&e.Provenance)
+	w.raw("state", e.State)
+	w.str("value", e.Value)
+	w.tells(e)
+}
+
+func (w *text) head(t Type) {
+	w.b = append(w.b, `"v":1`...)
+	w.must("type", string(t))
+}
+
+func (w *text) whose(e *Event) {
+	w.str("agent", e.Agent)
+	w.str("task", e.Task)
+}
+
+func (w *text) what(e *Event) {
 	w.str("action", e.Action)
 	w.str("version", e.Version)
 	w.str("tool", e.Tool)
-	w.str("digest", e.Digest)
-	w.str("within", e.Within)
+}
+
+func (w *text) fence(e *Event) {
 	w.str("child", e.Child)
 	w.num("fence", e.Fence)
-	w.str("owner", e.Owner)
+}
+
+func (w *text) holds(e *Event) {
 	w.num("attempt", int64(e.Attempt))
 	w.str("code", string(e.Code))
 	w.failure("failure", e.Failure)
@@ -106,11 +133,9 @@ func (w *text) event(e *Event) {
 	w.risk(e.Risk)
 	w.policy(e.Policy)
 	w.waived(e.Waived)
-	w.raw("input", e.Input)
-	w.raw("output", e.Output)
-	w.provenance(&e.Provenance)
-	w.raw("state", e.State)
-	w.str("value", e.Value)
+}
+
+func (w *text) tells(e *Event) {
 	if e.Learned != nil {
 		w.name("learned")
 		w.observed(e.Learned)

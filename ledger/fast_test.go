@@ -167,3 +167,52 @@ func BenchmarkAppendEvent(b *testing.B) {
 		dst, _ = AppendEvent(dst[:0], &e)
 	}
 }
+
+// What a form writes for an entry is what the event is written as, whatever the event that the form was made of held there.
+func TestAFormWritesWhatAppendEventDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var e, first Event
+		fill(reflect.ValueOf(&e).Elem(), drawn(t))
+		e.V, e.Type = rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(t, "v"), rapid.SampledFrom(append(Types(), "other")).Draw(t, "type")
+		e.Output, e.State = nil, nil
+		if !compact(e.Input) {
+			e.Input = nil
+		}
+		first = e
+		first.At, first.Intent, first.Call, first.Digest, first.Within, first.Owner, first.Value = 1, "i", "c", "d", "w", "o", "v"
+		first.Input, first.Provenance = json.RawMessage(`{}`), action.Provenance{Goal: "other"}
+		f, ok := FormOf(&first)
+		if !ok {
+			return
+		}
+		want, err := AppendEvent([]byte("before"), &e)
+		require.NoError(t, err)
+		entry := Entry{At: e.At, Intent: e.Intent, Call: e.Call, Digest: e.Digest, Within: e.Within, Owner: e.Owner, Input: e.Input, Value: e.Value}
+		if !e.Provenance.IsZero() {
+			entry.Provenance = &e.Provenance
+		}
+		require.Equal(t, string(want), string(f.Append([]byte("before"), &entry)))
+	})
+}
+
+func TestFormOfPlainEvents(t *testing.T) {
+	for _, c := range []struct {
+		reason string
+		event  Event
+		ok     bool
+	}{
+		{"a begin", Event{Type: Begun, Risk: &RiskShown{Score: 2}}, true},
+		{"an output stands between what differs", Event{Type: Settled, Output: json.RawMessage(`1`)}, false},
+		{"so does a state", Event{Type: TaskStarted, State: json.RawMessage(`1`)}, false},
+		{"no such type", Event{Type: "other"}, false},
+		{"another version", Event{V: 2, Type: Begun}, false},
+		{"no number", Event{Type: Begun, Risk: &RiskShown{Score: math.NaN()}}, false},
+	} {
+		_, ok := FormOf(&c.event)
+		assert.Equal(t, c.ok, ok, c.reason)
+	}
+	f, _ := FormOf(&Event{Type: Begun, Agent: "clerk"})
+	dst := make([]byte, 0, 512)
+	entry := Entry{At: 7, Digest: "d", Input: json.RawMessage(`{"a":1}`), Provenance: &action.Provenance{Goal: "g"}}
+	assert.Zero(t, testing.AllocsPerRun(100, func() { dst = f.Append(dst[:0], &entry) }))
+}

@@ -104,9 +104,9 @@ const (
 	// the link of its last record, ToSeq how many records it had, Identity, Reason.
 	TaskPruned Type = "task_pruned"
 	// AgentHalted keeps an agent from beginning anything, in the agent's own ledger: State holds the halts that stand, Text is
-	// "everything" where all agents are meant, Identity, Reason.
+	// "everything" where all agents are meant, Action where one action of the agent is, Identity, Reason.
 	AgentHalted Type = "agent_halted"
-	// AgentResumed lifts such a halt: State holds those that still stand, Text, Identity, Reason.
+	// AgentResumed lifts such a halt: State holds those that still stand, Text, Action, Identity, Reason.
 	AgentResumed Type = "agent_resumed"
 	// CallCancelled marks one call as cancelled: Intent, Identity, Reason. How it ended is said by its end.
 	CallCancelled Type = "call_cancelled"

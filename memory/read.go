@@ -35,6 +35,17 @@ func shared(now txn.Space, have *txn.Snapshot, sc txn.Scope) txn.Space {
 	return now.Clone()
 }
 
+// Revisions returns the revisions of a task and of its agent as they are now, 0 where there is none, -1 once the store is
+// closed. Where they are what a reply said, nobody has written since.
+func (s *InProcess) Revisions(agent, task string) (ofTask, ofAgent int64) {
+	a, err := s.lock(context.Background(), agent, false)
+	if err != nil {
+		return -1, -1
+	}
+	defer a.mu.Unlock()
+	return a.task(task).space.Rev, a.space.Rev
+}
+
 // Records implements [Store].
 func (s *InProcess) Records(ctx context.Context, agent, task string, from int64, limit int) ([]txn.Stored, error) {
 	a, err := s.lock(ctx, agent, false)

@@ -28,5 +28,5 @@ func TestANotifierThatEndsItsGoroutineIsToldAgain(t *testing.T) {
 	o := open(t, memory.New(memory.Config{}), x)
 	defer o.close()
 	o.ask()
-	require.Eventually(t, func() bool { return x.told.Load() >= 3 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return x.told.Load() >= 3 }, patience, time.Millisecond)
 }

@@ -1,5 +1,7 @@
 package schema
 
+import "encoding/binary"
+
 // nameIndex finds declared names by a hash of their length and four of their bytes, its multipliers chosen so that no two
 // of them collide; where none are found quickly it is a map.
 type nameIndex struct {
@@ -71,4 +73,35 @@ func (pl *place) find(name []byte) *entry {
 		return nil
 	}
 	return &pl.entries[i-1]
+}
+
+// prefix is a text of at most 16 bytes as two words that overlap, so that it is found with two comparisons.
+type prefix struct {
+	n          int // its length, 0 for one that is too long
+	head, mask uint64
+	tail       uint64 // its last 8 bytes, where it has more than 8
+}
+
+func newPrefix(text string) (x prefix) {
+	n := len(text)
+	if n > 16 {
+		return x
+	}
+	var b, m [8]byte
+	copy(b[:], text)
+	copy(m[:min(n, 8)], "\xff\xff\xff\xff\xff\xff\xff\xff")
+	x.n, x.head, x.mask = n, binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(m[:])
+	if n > 8 {
+		x.tail = binary.LittleEndian.Uint64([]byte(text[n-8:]))
+	}
+	return x
+}
+
+// begins reports whether src begins with the canonical name, its quotes and its colon.
+func (e *entry) begins(src []byte) bool {
+	x := &e.match
+	if x.n == 0 || len(src) < 16 {
+		return len(src) >= len(e.text) && string(src[:len(e.text)]) == e.text
+	}
+	return binary.LittleEndian.Uint64(src)&x.mask == x.head && (x.n <= 8 || binary.LittleEndian.Uint64(src[x.n-8:]) == x.tail)
 }

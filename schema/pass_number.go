@@ -21,7 +21,7 @@ func (p *pass) numberValue(pl *place) bool {
 		at++
 	}
 	if at == first || p.src[first] == '0' || at < len(p.src) && numeric(p.src[at]) {
-		return p.numberFar(pl)
+		return p.fraction(pl, first, at, v, negative) || p.numberFar(pl)
 	}
 	p.at = at
 	if negative {
@@ -35,6 +35,29 @@ func (p *pass) numberValue(pl *place) bool {
 		return v >= r.low && v <= r.high && !r.noInteger
 	}
 	return p.numberHolds(r, p.src[start:at], true)
+}
+
+// fraction is numberValue for most numbers with a point: digits that are canonical as they are, and whole numbers on both
+// sides of them that are within the bounds. False where it cannot tell.
+func (p *pass) fraction(pl *place, first, at int, whole int64, negative bool) bool {
+	if pl.types&typeNumber == 0 || at == first || at-first > 17 || at >= len(p.src) || p.src[at] != '.' || p.src[first] == '0' && at > first+1 {
+		return false
+	}
+	end := digitsEnd(p.src, at+1)
+	if end == at+1 || p.src[end-1] == '0' || end-p.at > MaxNumber || end < len(p.src) && numeric(p.src[end]) {
+		return false
+	}
+	if r := pl.number; r != nil {
+		low, high := whole, whole+1
+		if negative {
+			low, high = -high, -low
+		}
+		if r.bits != 0 || r.multipleOf != nil || r.noInteger || low < r.low || high > r.high {
+			return false
+		}
+	}
+	p.at = end
+	return true
 }
 
 // numberFar is numberValue for all but short whole numbers.

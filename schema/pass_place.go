@@ -35,6 +35,7 @@ type place struct {
 type entry struct {
 	name  string
 	text  string // the canonical name with its quotes and colon
+	match prefix // text
 	rank  int
 	child child
 	next  *entry // the name that will come next where members come as declared
@@ -173,8 +174,9 @@ func (pl *planner) members(at *place, here []*node) {
 		if pl.fault != nil {
 			return
 		}
+		text := string(append(appendString(nil, name), ':'))
 		at.entries = append(at.entries, entry{
-			name: name, text: string(append(appendString(nil, name), ':')), rank: rank,
+			name: name, text: text, match: newPrefix(text), rank: rank,
 			child: pl.child(n.memberNodes(name), pl.inside(here, func(m *node) []*node { return m.memberNodes(name) })),
 		})
 		if at.folded == nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"slices"
 )
 
 const everyType = typeNull | typeBoolean | typeInteger | typeNumber | typeString | typeArray | typeObject
@@ -16,12 +17,14 @@ type rules struct {
 	text   *textRule
 	number *numberRule
 	whole  bool // something is said of the value as a whole
+	listed bool // and that is no more than which it may be
 	names  bool // a property is declared somewhere inside
 }
 
 // textRule is what a schema says of strings.
 type textRule struct {
 	counted     bool
+	lengthOnly  bool
 	least, most int // characters
 	pattern     *regexp.Regexp
 	format      func(string) bool
@@ -36,13 +39,12 @@ func (r *rules) compile(n *node) {
 	if n.never {
 		r.types = 0
 	}
-	r.whole = n.enum != nil || n.allOf != nil || n.anyOf != nil || n.oneOf != nil || n.not != nil || n.ifs != nil
-	for _, d := range n.dependencies {
-		r.whole = r.whole || d.node != nil
-	}
+	r.whole = n.enum != nil || turns(n)
+	r.listed = n.enum != nil && !turns(n)
 	f := formats[n.formatName]
 	if n.minLength != nil || n.maxLength != nil || n.pattern != nil || f.text != nil {
 		r.text = &textRule{least: 0, most: math.MaxInt, pattern: n.pattern, format: f.text, sure: sure[n.formatName], counted: n.minLength != nil || n.maxLength != nil}
+		r.text.lengthOnly = n.pattern == nil && f.text == nil
 		if n.minLength != nil {
 			r.text.least = *n.minLength
 		}
@@ -53,6 +55,12 @@ func (r *rules) compile(n *node) {
 	if n.minimum != nil || n.maximum != nil || n.above != nil || n.below != nil || n.multipleOf != nil || f.number != nil {
 		r.number = newNumberRule(n)
 	}
+}
+
+// turns reports whether n holds schemas for the same value.
+func turns(n *node) bool {
+	return n.allOf != nil || n.anyOf != nil || n.oneOf != nil || n.not != nil || n.ifs != nil ||
+		slices.ContainsFunc(n.dependencies, func(d dependency) bool { return d.node != nil })
 }
 
 // saysNothing reports whether every value satisfies n, as far as the pass has to look.

@@ -16,10 +16,20 @@ func (p *pass) flush() {
 	}
 }
 
+// here returns the character that comes next, 0 at the end.
+func (p *pass) here() byte {
+	if p.at < len(p.src) {
+		return p.src[p.at]
+	}
+	return 0
+}
+
 // next skips white space and returns the character after it, 0 at the end.
 func (p *pass) next() byte {
-	if p.at < len(p.src) && p.src[p.at] > ' ' {
-		return p.src[p.at]
+	if p.at < len(p.src) {
+		if c := p.src[p.at]; c > ' ' {
+			return c
+		}
 	}
 	return p.nextFar()
 }
@@ -42,8 +52,11 @@ func (p *pass) value(pl *place) bool {
 	if p.work--; p.work < 0 {
 		return false
 	}
-	c, ok := p.next(), false
-	start := p.pos()
+	c := p.here()
+	if c <= ' ' {
+		c = p.nextFar()
+	}
+	ok, from, start := false, p.at, p.pos()
 	switch c {
 	case '"':
 		ok = pl.types&typeString != 0 && p.textValue(pl)
@@ -62,6 +75,9 @@ func (p *pass) value(pl *place) bool {
 	}
 	if !ok || pl.after == nil {
 		return ok
+	}
+	if pl.after.fast.listed && p.run <= from { // all of it is canonical as it is
+		return pl.after.hasText(p.src[from:p.at])
 	}
 	p.flush()
 	return p.whole(pl.after, start)
@@ -117,9 +133,10 @@ func (p *pass) leave() {
 func (p *pass) array(pl *place) bool {
 	n, base := pl.node, len(p.spans)
 	count, contained := 0, false
-	for c := p.next(); c != ']' || count > 0; c = p.next() { // after a comma too an element must come
-		start := p.pos()
-		if !p.child(pl.element(count)) {
+	for empty := p.next() == ']'; !empty; { // after a comma too an element must come
+		p.next()
+		start, at := p.pos(), pl.element(count)
+		if len(at.more) > 0 && !p.child(at) || len(at.more) == 0 && !p.value(at.at) {
 			return false
 		}
 		if count++; n != nil && n.contains != nil && !contained {
@@ -129,12 +146,12 @@ func (p *pass) array(pl *place) bool {
 		if n != nil && n.unique {
 			p.spans = append(p.spans, span{start: start, end: p.pos()})
 		}
-		if more, ok := p.comma(']'); !more {
-			if !ok {
-				return false
-			}
+		if c := p.next(); c == ']' {
 			break
+		} else if c != ',' {
+			return false
 		}
+		p.at++
 	}
 	p.leave()
 	if n == nil {
@@ -146,18 +163,6 @@ func (p *pass) array(pl *place) bool {
 	ok := n.countsElements(count) && (n.contains == nil || contained) && (!n.unique || p.allDiffer(p.spans[base:]))
 	p.spans = p.spans[:base]
 	return ok
-}
-
-// comma reads the comma after an element, unless it was the last.
-func (p *pass) comma(bracket byte) (more, ok bool) {
-	switch p.next() {
-	case ',':
-		p.at++
-		return true, true
-	case bracket:
-		return false, true
-	}
-	return false, false
 }
 
 func (n *node) countsElements(count int) bool {
@@ -199,50 +204,56 @@ func (p *pass) child(c *child) bool {
 func (p *pass) object(pl *place, open int) bool {
 	base := len(p.spans)
 	seen, last, ranked, inOrder, guess := uint64(0), -1, true, true, pl.first
-	for c := p.next(); c != '}' || len(p.spans) > base; c = p.next() { // after a comma too a member must come
-		i := len(p.spans)
-		p.spans = append(p.spans, span{start: p.pos(), rank: -1})
+	for empty := p.next() == '}'; !empty; { // after a comma too a member must come
+		m := span{start: p.pos(), rank: -1}
 		var at *child
-		if guess != nil && p.hasPrefix(guess.text) {
+		if guess != nil && guess.begins(p.src[p.at:]) {
 			p.at += len(guess.text)
-			p.spans[i].name, p.spans[i].rank = p.pos()-1, guess.rank
+			m.name, m.rank = m.start+len(guess.text)-1, guess.rank
 			at, guess = &guess.child, guess.next
-		} else {
-			at = p.name(pl, &p.spans[i])
-		}
-		if at == nil {
+		} else if at = p.name(pl, &m); at == nil {
 			return false
 		}
-		rank := p.spans[i].rank
 		switch {
-		case uint(rank) >= 64:
-			ranked = false
-			inOrder = inOrder && (i == base || p.compareNames(&p.spans[i-1], &p.spans[i]) < 0)
-		case !ranked:
-			inOrder = inOrder && p.compareNames(&p.spans[i-1], &p.spans[i]) < 0
-		case rank < last:
-			inOrder = false
-		}
-		if rank >= 0 && rank < 64 {
-			if seen&(1<<rank) != 0 {
+		case uint(m.rank) < 64:
+			if seen&(1<<m.rank) != 0 {
 				return false
 			}
-			seen |= 1 << rank
+			seen |= 1 << m.rank
+			if inOrder && (m.rank < last || !ranked && p.compareNames(&p.spans[len(p.spans)-1], &m) >= 0) {
+				inOrder = false
+			}
+		default:
+			ranked = false
+			inOrder = inOrder && (len(p.spans) == base || p.compareNames(&p.spans[len(p.spans)-1], &m) < 0)
 		}
-		last = rank
+		last = m.rank
 		if len(at.more) > 0 && !p.child(at) || len(at.more) == 0 && !p.value(at.at) {
 			return false
 		}
-		p.spans[i].end = p.pos()
-		if more, ok := p.comma('}'); !more {
-			if !ok {
-				return false
-			}
+		m.end = p.pos()
+		p.spans = append(p.spans, m)
+		c := p.here()
+		if c <= ' ' {
+			c = p.nextFar()
+		}
+		if c == '}' {
 			break
 		}
+		if c != ',' {
+			return false
+		}
+		p.at++
 	}
 	p.leave()
-	ok := seen&pl.required == pl.required && p.close(pl, open, base, ranked, inOrder)
+	ok := seen&pl.required == pl.required
+	if ok && ranked && !pl.together {
+		if !inOrder {
+			p.rearrange(open, p.spans[base:], seen)
+		}
+	} else if ok {
+		ok = p.close(pl, open, base, ranked, inOrder)
+	}
 	p.spans = p.spans[:base]
 	return ok
 }
@@ -269,22 +280,12 @@ func (p *pass) close(pl *place, open, base int, ranked, inOrder bool) bool {
 	return true
 }
 
-// sortRanked puts members with ranks below 64, all different, in order.
-func sortRanked(members []span) {
-	for i := 1; i < len(members); i++ {
-		m, j := members[i], i
-		for ; j > 0 && members[j-1].rank > m.rank; j-- {
-			members[j] = members[j-1]
-		}
-		members[j] = m
-	}
-}
-
 // name reads a name and its colon and returns what is said of the value, nil where the member is refused.
 func (p *pass) name(pl *place, m *span) *child {
-	if p.at >= len(p.src) || p.src[p.at] != '"' {
+	if p.next() != '"' {
 		return nil
 	}
+	m.start = p.pos()
 	end := plainEnd(p.src, p.at+1)
 	if end+1 < len(p.src) && p.src[end] == '"' && p.src[end+1] == ':' && pl.names == nil {
 		if e := pl.find(p.src[p.at+1 : end]); e != nil {
@@ -345,64 +346,6 @@ func (p *pass) unknown(pl *place, name []byte) *child {
 		}
 	}
 	return &pl.byPattern[mask]
-}
-
-// compareNames orders members as the canonical form does.
-func (p *pass) compareNames(a, b *span) int {
-	if a.rank >= 0 && b.rank >= 0 {
-		return a.rank - b.rank
-	}
-	p.flush()
-	x, y := p.out[a.start+1:a.name-1], p.out[b.start+1:b.name-1]
-	if bytes.IndexByte(y, '\\') >= 0 {
-		y = appendUnescaped(nil, y) // the scratch holds one text at a time
-	}
-	return compareUnits(p.plainText(x), y)
-}
-
-// sort puts members in order and reports whether no name stands there twice.
-func (p *pass) sort(members []span) bool {
-	if len(members) <= 16 {
-		for i := 1; i < len(members); i++ {
-			m, j := members[i], i
-			for ; j > 0 && p.compareNames(&members[j-1], &m) > 0; j-- {
-				members[j] = members[j-1]
-			}
-			members[j] = m
-		}
-	} else {
-		slices.SortFunc(members, func(a, b span) int { return p.compareNames(&a, &b) })
-	}
-	for i := 1; i < len(members); i++ {
-		if p.compareNames(&members[i-1], &members[i]) == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// rewrite writes the members of the object that opened at open in their order, from the input where all of it is canonical
-// as it is and has not been written yet.
-func (p *pass) rewrite(open int, members []span) {
-	at, shift, from := open+1, p.run-len(p.out), p.src
-	if open >= len(p.out) {
-		p.out = append(p.out, p.src[p.run:at+shift]...)
-		p.run = p.at
-	} else {
-		p.flush()
-		for len(members) > 0 && members[0].start == at { // those that stand where they belong
-			at, members = members[0].end+1, members[1:]
-		}
-		p.tmp = append(p.tmp[:0], p.out[at:]...)
-		p.out, from, shift = p.out[:at], p.tmp, -at
-	}
-	out := p.out
-	for i := range members {
-		m := &members[i]
-		out = append(append(out, from[m.start+shift:m.end+shift]...), ',')
-	}
-	out[len(out)-1] = '}'
-	p.out = out
 }
 
 // membersHold applies what is said of the members together. They are in order.

@@ -10,6 +10,18 @@ import (
 
 // textValue reads a string and checks it.
 func (p *pass) textValue(pl *place) bool {
+	start := p.at + 1
+	if end := plainEnd(p.src, start); end < len(p.src) && p.src[end] == '"' {
+		p.at = end + 1
+		r := pl.text
+		if r == nil {
+			return true
+		}
+		if n := end - start; r.lengthOnly {
+			return n >= r.least && n <= r.most
+		}
+		return p.textHolds(r, p.src[start:end], end-start, false)
+	}
 	text, runes, escaped, ok := p.str()
 	if !ok || pl.text == nil {
 		return ok

@@ -363,7 +363,7 @@ func TestTelemetryOfAnEngine(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.tel.Attach(engine))
 	require.Error(t, b.tel.Attach(engine), "once")
-	require.Eventually(t, func() bool { return engine.Observers()[0].Told > 0 && len(b.metrics("delta.trust")) == 3 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return engine.Observers()[0].Told > 0 && len(b.metrics("delta.trust")) == 3 }, 30*time.Second, time.Millisecond)
 	assert.Len(t, b.metrics("delta.risk.score"), 1)
 	require.NoError(t, b.tel.Detach())
 	require.NoError(t, engine.Close(t.Context()))

@@ -61,8 +61,16 @@ func charge(timeout time.Duration) (*delta.Action[action.Input, action.Output], 
 	}
 	b := delta.DefineRaw("charge", s.JSON(), func(*delta.Context, action.Input) mo.Result[action.Output] { return mo.Ok(action.Output(receipt)) }).
 		Describe("Charge an order").Risk(2).Cost(action.Cost{Tokens: 100}).Effect(action.Idempotent).
-		Hooks(hooks.Hooks{Before: look, After: look, OnError: look})
+		Hooks(hooks.Hooks{Before: look, After: look, OnError: look, Timeout: bound(timeout)})
 	return b.Timeout(timeout).Build()
+}
+
+// bound is how long the hooks may take: where nothing bounds the action, nothing bounds them either.
+func bound(timeout time.Duration) time.Duration {
+	if timeout == delta.NoTimeout {
+		return hooks.NoTimeout
+	}
+	return hooks.DefaultTimeout
 }
 
 // desk is an engine with one task of one agent.

@@ -64,48 +64,37 @@ func newApprovals() *cobra.Command {
 	c := &cobra.Command{
 		Use: "approvals", Short: "List, show and decide what waits for a person", Args: cobra.NoArgs,
 		Long: `Approvals lists and decides calls that wait for a person. You are who the operating
-system says you are; you must be one of the task's approvers, and never whoever
-requested it.` + storeHelp,
+system says you are, and your groups are your roles; you must be one of the task's
+approvers, and never whoever requested it.` + storeHelp,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	type decide func(context.Context, *delta.Engine, string, delta.Identity, string) error
-	c.AddCommand(newApprovalsList(), newApprovalsShow(),
-		newDecision("approve", "Consent to exactly the call that is shown, once, until it expires", "approved",
-			decide(func(ctx context.Context, e *delta.Engine, id string, me delta.Identity, why string) error {
-				return e.Approve(ctx, id, me, why)
-			})),
-		newDecision("reject", "Refuse a call; the reason reaches the planner, and it is not asked again", "rejected",
-			decide(func(ctx context.Context, e *delta.Engine, id string, me delta.Identity, why string) error {
-				return e.Reject(ctx, id, me, why)
-			})),
-		newDecision("revoke", "Take back an approval that was not used yet", "revoked",
-			decide(func(ctx context.Context, e *delta.Engine, id string, me delta.Identity, why string) error {
-				return e.Revoke(ctx, id, me, why)
-			})))
+	c.AddCommand(newApprovalsList(), newApprovalsShow(), newApprove(),
+		newDecision("reject", "Refuse a call; the reason reaches the planner, and it is not asked again", "rejected", (*delta.Engine).Reject),
+		newDecision("revoke", "Take back an approval that was not used yet", "revoked", (*delta.Engine).Revoke),
+		newDecision("withdraw", "Take back your own consent while others are awaited", "withdrawn", (*delta.Engine).Withdraw))
 	return c
 }
 
 func newApprovalsList() *cobra.Command {
 	var f storeFlags
 	var rows rowFlags
+	var mine bool
 	c := &cobra.Command{
 		Use: "list [AGENT]", Short: "List what waits for a person", Long: approvalsHelp + storeHelp, Args: cobra.MaximumNArgs(1),
 		Example: "  deltactl approvals list --store redis://localhost:6379 --sort risk",
 		PreRunE: func(*cobra.Command, []string) error { return rows.check() },
 		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			return printApprovals(c, d, &f, &rows, strings.Join(args, ""))
+			return printApprovals(c, d, &f, &rows, strings.Join(args, ""), mine)
 		}),
 	}
+	c.Flags().BoolVar(&mine, "mine", false, "only those that you can consent to and have not")
 	f.add(c)
 	rows.add(c, "asked", "risk", "expires")
 	return c
 }
 
-func printApprovals(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, agent string) error {
-	if err := d.adopt(c.Context(), agent); err != nil {
-		return err
-	}
-	all, err := d.engine.Approvals(c.Context(), delta.MaxTasks)
+func printApprovals(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, agent string, mine bool) error {
+	all, err := d.requests(c.Context(), agent, mine)
 	if err != nil {
 		return err
 	}
@@ -118,9 +107,9 @@ func printApprovals(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, ag
 		}
 		return 0
 	})
-	from := 0
-	if rows.after != "" {
-		from = 1 + slices.IndexFunc(all, func(a delta.Approval) bool { return a.ID == rows.after })
+	from, err := behind(all, rows.after, func(a delta.Approval) string { return a.ID })
+	if err != nil {
+		return err
 	}
 	all = all[from:]
 	out := struct {
@@ -146,6 +135,21 @@ func printApprovals(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, ag
 	}
 	more(c, out.Next)
 	return t.Flush()
+}
+
+// requests are what is shown of one agent or all, or what of that is left for me to consent to.
+func (d *desk) requests(ctx context.Context, agent string, mine bool) ([]delta.Approval, error) {
+	if err := d.adopt(ctx, agent); err != nil {
+		return nil, err
+	}
+	if !mine {
+		return d.engine.Approvals(ctx, delta.MaxTasks)
+	}
+	me, err := d.me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.engine.Inbox(ctx, me)
 }
 
 // request reads a request by its id, "agent~task~request".
@@ -180,33 +184,6 @@ are hidden. JSON is one element of the list.` + storeHelp,
 			return err
 		}),
 	}
-	f.add(c)
-	return c
-}
-
-func newDecision(verb, short, done string, decide func(context.Context, *delta.Engine, string, delta.Identity, string) error) *cobra.Command {
-	var f storeFlags
-	var reason string
-	c := &cobra.Command{
-		Use: verb + " APPROVAL", Short: short, Args: cobra.ExactArgs(1),
-		Long:    short + "." + storeHelp,
-		Example: "  deltactl approvals " + verb + " --reason 'the customer called' desk~t1~01JA",
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			if _, err := d.request(c.Context(), args[0]); err != nil {
-				return err
-			}
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			if err := decide(c.Context(), d.engine, args[0], me, reason); err != nil {
-				return err
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s\t%s\t%s\n", done, args[0], me)
-			return nil
-		}),
-	}
-	reasonFlag(c, &reason)
 	f.add(c)
 	return c
 }

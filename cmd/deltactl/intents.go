@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -34,11 +33,11 @@ type intentRow struct {
 
 func newIntents() *cobra.Command {
 	c := &cobra.Command{
-		Use: "intents", Short: "List and resolve calls of unknown outcome", Args: cobra.NoArgs,
-		Long: "Intents lists calls of unknown outcome, and takes what you found out about one." + storeHelp,
+		Use: "intents", Short: "List and resolve calls of unknown outcome, cancel a call", Args: cobra.NoArgs,
+		Long: "Intents lists calls of unknown outcome, takes what you found out about one, and\ncancels single calls." + storeHelp,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newIntentsList(), newIntentsResolve())
+	c.AddCommand(newIntentsList(), newIntentsResolve(), newIntentsCancel())
 	return c
 }
 
@@ -67,9 +66,9 @@ func printIntents(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, agen
 		return err
 	}
 	slices.SortStableFunc(all, func(a, b delta.Unresolved) int { return a.Since.Compare(b.Since) })
-	from := 0
-	if rows.after != "" {
-		from = 1 + slices.IndexFunc(all, func(u delta.Unresolved) bool { return u.Intent == rows.after })
+	from, err := behind(all, rows.after, func(u delta.Unresolved) string { return u.Intent })
+	if err != nil {
+		return err
 	}
 	all = all[from:]
 	out := struct {
@@ -104,7 +103,7 @@ func newIntentsResolve() *cobra.Command {
 returned, or --failed that it did not; and what it cost. What it reserved is settled,
 the outcome is learned from, and a call that succeeded counts as a prerequisite for
 others. Its output is not checked against a schema, for want of the action's own.
-It is for the task's approvers, never for whoever requested it.` + storeHelp,
+It is for the task's approvers and for operators, never for whoever requested it.` + operatorsHelp + deedsHelp + storeHelp,
 		Example: "  deltactl intents resolve --ok --output '{\"charge\":\"ch_1\"}' --money '25 EUR' --reason 'it is in the statement' desk~t1 INTENT",
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if ok == failed {
@@ -127,14 +126,46 @@ It is for the task's approvers, never for whoever requested it.` + storeHelp,
 			if err := t.Resolve(c.Context(), args[1], me, ok, []byte(output), cost, reason); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "resolved\t%s\n", args[1])
-			return nil
+			did := newDeeds(c, &f)
+			did.add(deed{Did: "resolved", What: args[1]})
+			return did.end()
 		}),
 	}
 	c.Flags().BoolVar(&ok, "ok", false, "it succeeded")
 	c.Flags().BoolVar(&failed, "failed", false, "it did not")
 	c.Flags().StringVar(&output, "output", "", "what it returned, as JSON (null)")
 	costFlags(c, &cost, &money)
+	reasonFlag(c, &reason)
+	f.add(c)
+	return c
+}
+
+func newIntentsCancel() *cobra.Command {
+	var f storeFlags
+	var reason string
+	c := &cobra.Command{
+		Use: "cancel TASK INTENT", Short: "Cancel one call; the rest of its task goes on", Args: cobra.ExactArgs(2),
+		Long: `Cancel ends one call: where it runs its worker tells it to stop with its next heartbeat,
+where it waits for a person it will not start. How it ended is said by its end, see
+deltactl ledger show TASK. Anybody may stop a call.` + deedsHelp + storeHelp,
+		Example: "  deltactl intents cancel --reason 'not this one' desk~t1 INTENT",
+		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
+			me, err := d.me(c.Context())
+			if err != nil {
+				return err
+			}
+			t, err := d.task(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := t.CancelCallBy(c.Context(), args[1], me, reason); err != nil {
+				return err
+			}
+			did := newDeeds(c, &f)
+			did.add(deed{Did: "cancelled", What: args[1]})
+			return did.end()
+		}),
+	}
 	reasonFlag(c, &reason)
 	f.add(c)
 	return c

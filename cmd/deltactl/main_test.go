@@ -30,7 +30,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Condition: func(cond string) (bool, error) {
-			return cond == "redis" && server != nil, nil
+			return cond == "redis" && server != nil || cond == "root" && os.Getuid() == 0, nil
 		},
 		Setup: func(e *testscript.Env) error {
 			if server != nil {

@@ -33,6 +33,10 @@ explains what a set of actions lets an agent do, and measures how right the
 estimated risk is. It needs no account and no key; replay, explain and bench need
 no store either.
 
+Where something is going wrong now: deltactl halt agent AGENT --reason '...', or halt
+everything; then watch, escalations list and trace. What changes something asks for
+--reason and is recorded with your name. Every command explains itself with --help.
+
 Every listing is a table on a terminal, tab-separated columns with a header in
 a pipe, and JSON with --json. Progress and errors go to standard error.
 
@@ -40,8 +44,9 @@ Exit codes:
   0  done
   1  failed: a file cannot be read, a row or a declaration is wrong
   2  usage: an unknown command or flag, a missing argument, a value out of range
-  3  there is no such agent, task, approval or intent
-  4  refused by a rule: you may not decide this, it has ended, it was decided before
+  3  there is no such agent, action, task, approval or intent
+  4  refused by a rule: you may not decide this (deltactl whoami), it has ended, it was
+     decided before
   5  the store cannot be reached, or refuses to let you in
   6  doctor: a warning; 7 doctor: something is wrong`
 
@@ -56,8 +61,23 @@ func newRoot() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newTrust(), newRisk(), newBudget(), newTasks(), newIntents(), newApprovals(), newLedger(), newTrace(), newWatch(), newDoctor(), newPrune(),
-		newPolicy(), newReplay(), newExplain(), newBench(), newVersion())
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"When it burns:", []*cobra.Command{newHalt(), newLift(), newGlass(), newWhoami()}},
+		{"What waits for people:", []*cobra.Command{newApprovals(), newEscalations(), newIntents(), newTasks()}},
+		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget()}},
+		{"What happened:", []*cobra.Command{newTrace(), newLedger()}},
+		{"The store:", []*cobra.Command{newDoctor(), newPrune()}},
+		{"Without a store:", []*cobra.Command{newPolicy(), newReplay(), newExplain(), newBench(), newVersion()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
 	return root
 }
 
@@ -116,7 +136,7 @@ func ruledOut(err error) bool {
 		return true
 	}
 	for _, rule := range []error{
-		delta.ErrNotShown, approval.ErrAnonymous, approval.ErrUnclear, approval.ErrSelf, approval.ErrNotApprover, approval.ErrVoted, approval.ErrNoVote,
+		delta.ErrNotShown, delta.ErrNotPaused, approval.ErrAnonymous, approval.ErrUnclear, approval.ErrSelf, approval.ErrNotApprover, approval.ErrVoted, approval.ErrNoVote,
 	} {
 		if errors.Is(err, rule) {
 			return true

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/user"
 	"strings"
 	"time"
 
@@ -29,6 +28,7 @@ or DELTA_STORE_PASSWORD_FILE names; it is never printed.`
 type storeFlags struct {
 	c            redisstore.Config
 	passwordFile string
+	operators    string
 	json         bool
 }
 
@@ -41,6 +41,7 @@ func (f *storeFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.c.CAFile, "ca-file", "", "PEM file of who signs the server's certificate")
 	fl.StringVar(&f.c.CertFile, "cert-file", "", "PEM file of the client's certificate")
 	fl.StringVar(&f.c.KeyFile, "key-file", "", "PEM file of the client's key")
+	fl.StringVar(&f.operators, "operators", "", "file that lists operators (DELTA_OPERATORS, "+defaultOperators+")")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 }
 
@@ -85,6 +86,7 @@ func (f *storeFlags) openStore(ctx context.Context) (*redisstore.Store, error) {
 type desk struct {
 	store  *redisstore.Store
 	engine *delta.Engine
+	office office
 }
 
 func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) {
@@ -92,14 +94,15 @@ func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) 
 	if err != nil {
 		return nil, err
 	}
+	o := readOffice(f.operators)
 	e, err := delta.New(delta.Config{
-		Store: s, Authenticator: delta.AuthenticatorFunc(osUser),
+		Store: s, Authenticator: delta.VoucherFunc(osUser), Operators: o.operators,
 		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &desk{s, e}, nil
+	return &desk{s, e, o}, nil
 }
 
 // patience is how long closing may take.
@@ -109,15 +112,6 @@ func (d *desk) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	return errors.Join(d.engine.Close(ctx), d.store.Close())
-}
-
-// osUser vouches for whoever runs the program.
-func osUser(context.Context, any) (string, error) {
-	u, err := user.Current()
-	if err != nil {
-		return "", fmt.Errorf("the operating system does not say who you are: %w", err)
-	}
-	return u.Username, nil
 }
 
 func (d *desk) me(ctx context.Context) (delta.Identity, error) {
@@ -181,7 +175,7 @@ func onDesk(f *storeFlags, do func(c *cobra.Command, d *desk, args []string) err
 		if err != nil {
 			return err
 		}
-		return errors.Join(do(c, d, args), d.close(c.Context()))
+		return errors.Join(d.office.explain(do(c, d, args)), d.close(c.Context()))
 	}
 }
 
@@ -223,6 +217,19 @@ func (f *rowFlags) check() error {
 
 // natural reports whether rows are wanted as the store has them.
 func (f *rowFlags) natural() bool { return f.sort == "" || f.sort == f.by[0] }
+
+// behind is where a page begins in a list that is read as a whole.
+func behind[T any](all []T, after string, id func(T) string) (int, error) {
+	if after == "" {
+		return 0, nil
+	}
+	for i, x := range all {
+		if id(x) == after {
+			return i + 1, nil
+		}
+	}
+	return 0, usageError{fmt.Errorf("--after %s: it is not in the list any more; begin anew without", after)}
+}
 
 // more tells, where only a person sees it, how to go on.
 func more(c *cobra.Command, next string) {

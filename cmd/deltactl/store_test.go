@@ -43,7 +43,7 @@ func fill(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx := context.Background()
 	store, err := redisstore.Open(ctx, redisstore.Config{URL: ts.Getenv("DELTA_STORE"), Prefix: ts.Getenv("DELTA_PREFIX")})
 	ts.Check(err)
-	engine, err := delta.New(delta.Config{Store: store, Authenticator: delta.AuthenticatorFunc(osUser)})
+	engine, err := delta.New(delta.Config{Store: store, Authenticator: delta.VoucherFunc(osUser)})
 	ts.Check(err)
 	defer func() { ts.Check(errors.Join(engine.Close(ctx), store.Close())) }()
 	me, err := user.Current()

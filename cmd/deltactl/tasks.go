@@ -62,11 +62,11 @@ func newTaskRow(s delta.TaskStanding) taskRow {
 
 func newTasks() *cobra.Command {
 	c := &cobra.Command{
-		Use: "tasks", Short: "List, cancel, kill and top up tasks", Args: cobra.NoArgs,
-		Long: "Tasks lists tasks, ends them, and raises what they may spend." + storeHelp,
+		Use: "tasks", Short: "List, cancel, kill, top up and judge tasks", Args: cobra.NoArgs,
+		Long: "Tasks lists tasks, ends them, raises what they may spend, changes from which risk on\npeople are asked, and takes your verdict on them." + operatorsHelp + storeHelp,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newTasksList(), newTasksCancel(), newTasksKill(), newTasksTopUp())
+	c.AddCommand(newTasksList(), newTasksCancel(), newTasksKill(), newTasksTopUp(), newTasksThreshold(), newTasksConclude())
 	return c
 }
 
@@ -177,24 +177,27 @@ func newTasksCancel() *cobra.Command {
 		Long: `Cancel ends tasks: nothing begins any more, and their workers tell calls under way to
 stop with their next heartbeat, a third of a lease later at most. It is recorded with
 your name as the operating system has it. A task that is cancelled already is left as
-it is.` + storeHelp,
+it is. Its children end with it.` + deedsHelp + storeHelp,
 		Example: "  deltactl tasks cancel --reason 'wrong customer' desk~t1",
 		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
 			me, err := d.me(c.Context())
 			if err != nil {
 				return err
 			}
-			for _, id := range args {
+			did := newDeeds(c, &f)
+			var faults []error
+			for _, id := range args { // one that fails must not keep the others running
 				t, err := d.task(c.Context(), id)
+				if err == nil {
+					err = t.CancelBy(c.Context(), me, reason)
+				}
 				if err != nil {
-					return err
+					faults = append(faults, err)
+					continue
 				}
-				if err := t.CancelBy(c.Context(), me, reason); err != nil {
-					return err
-				}
-				fmt.Fprintf(c.OutOrStdout(), "cancelled\t%s\n", t.ID())
+				did.add(deed{Did: "cancelled", What: t.ID()})
 			}
-			return nil
+			return errors.Join(append(faults, did.end())...)
 		}),
 	}
 	reasonFlag(c, &reason)
@@ -212,7 +215,7 @@ func newTasksKill() *cobra.Command {
 agent that the store lists. Each agent is on its own slot, so they stop one after the
 other: some thousand tasks a second. Calls under way are told to stop as with cancel.
 Tasks that start meanwhile may be missed: run it again until it says 0. It keeps
-nobody from starting tasks; stop the workers for that.` + storeHelp,
+nobody from starting tasks; deltactl halt keeps them from doing anything.` + deedsHelp + storeHelp,
 		Example: "  deltactl tasks kill --reason 'leaked key' desk\n  deltactl tasks kill --all --reason drill",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
@@ -221,7 +224,8 @@ nobody from starting tasks; stop the workers for that.` + storeHelp,
 			return nil
 		},
 		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			return kill(c, d, args, reason)
+			did := newDeeds(c, &f)
+			return errors.Join(kill(c, d, args, reason, did), did.end())
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "every agent that the store lists")
@@ -231,7 +235,7 @@ nobody from starting tasks; stop the workers for that.` + storeHelp,
 }
 
 // kill goes on with the others where one agent cannot be killed.
-func kill(c *cobra.Command, d *desk, agents []string, reason string) error {
+func kill(c *cobra.Command, d *desk, agents []string, reason string, did *deeds) error {
 	me, err := d.me(c.Context())
 	if err != nil {
 		return err
@@ -240,7 +244,7 @@ func kill(c *cobra.Command, d *desk, agents []string, reason string) error {
 	one := func(name string) (bool, error) {
 		n, err := d.engine.Kill(c.Context(), name, me, reason)
 		faults = append(faults, err)
-		fmt.Fprintf(c.OutOrStdout(), "%s\t%d\n", name, n)
+		did.add(deed{Did: "killed", What: name, By: me.String(), N: &n})
 		return c.Context().Err() == nil, nil
 	}
 	if len(agents) == 0 {
@@ -263,8 +267,7 @@ func newTasksTopUp() *cobra.Command {
 	c := &cobra.Command{
 		Use: "top-up TASK", Short: "Raise what a task may spend", Args: cobra.ExactArgs(1),
 		Long: `Top-up raises the limits of a task on the axes named, all of which must be limited.
-It is for the task's approvers, never for whoever requested it; you are who the
-operating system says you are.` + storeHelp,
+It is for the task's approvers and for operators, never for whoever requested it.` + operatorsHelp + storeHelp,
 		Example: "  deltactl tasks top-up --calls 10 --money '2.50 EUR' --reason 'two more orders' desk~t1",
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if cost, err = withMoney(cost, money); err != nil {
@@ -291,28 +294,4 @@ operating system says you are.` + storeHelp,
 	reasonFlag(c, &reason)
 	f.add(c)
 	return c
-}
-
-// costFlags take an amount on each axis.
-func costFlags(c *cobra.Command, cost *action.Cost, money *string) {
-	c.Flags().Int64Var(&cost.Tokens, "tokens", 0, "model tokens")
-	c.Flags().Int64Var(&cost.Calls, "calls", 0, "executed attempts")
-	c.Flags().Int64Var(&cost.Bytes, "bytes", 0, "bytes moved")
-	c.Flags().DurationVar(&cost.Duration, "duration", 0, "wall time, 90s say")
-	c.Flags().StringVar(money, "money", "", "money with its currency, '2.50 EUR' say")
-}
-
-// withMoney adds an amount of money as a person writes it.
-func withMoney(cost action.Cost, money string) (action.Cost, error) {
-	if money == "" {
-		return cost, nil
-	}
-	amount, currency, _ := strings.Cut(money, " ")
-	whole, part, _ := strings.Cut(amount, ".")
-	var n int64
-	if _, err := fmt.Sscanf(whole+(part + "000000")[:max(6, len(part))]+"\n", "%d\n", &n); err != nil || len(part) > 6 || currency == "" || n < 0 {
-		return cost, fmt.Errorf("--money %q: want an amount with at most six decimals and a currency, '2.50 EUR' say", money)
-	}
-	cost.Money, cost.Currency = n, currency
-	return cost, cost.Check()
 }

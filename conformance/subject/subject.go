@@ -105,7 +105,7 @@ func (w *world) subject() (*Subject, error) {
 func (s *Subject) Restart() error {
 	e, err := delta.New(delta.Config{
 		Store: s.world.store, Policy: policy.Func(s.world.decide), Authenticator: delta.AuthenticatorFunc(vouch), Operators: []string{conformance.Operator},
-		Now: s.world.clock.Now, Poll: time.Millisecond, Grace: 20 * time.Millisecond, StoreTimeout: 2 * time.Second,
+		Now: s.world.clock.Now, Poll: time.Millisecond, Grace: 20 * time.Millisecond, StoreTimeout: 30 * time.Second,
 	})
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *Subject) Advance(d time.Duration) { s.world.clock.advance(d) }
 // call that are counted first.
 func (s *Subject) FailStore(f conformance.Fault) {
 	if f.From > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		s.world.mu.Lock()
 		engines := s.world.engines
@@ -203,7 +203,7 @@ func (s *Subject) Close() error {
 		return nil
 	}
 	s.world.store.plan(conformance.Fault{})
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	var errs []error
 	s.world.mu.Lock()
@@ -324,7 +324,7 @@ func (s *Subject) Turn(ctx context.Context, task string, calls []conformance.Cal
 
 // Work implements [conformance.Worker].
 func (s *Subject) Work(ctx context.Context, until func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- s.current().Work(ctx) }()

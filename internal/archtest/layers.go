@@ -17,7 +17,7 @@ const (
 	port    layer = "port"
 	shell   layer = "shell"
 	edge    layer = "edge"
-	helper  layer = "helper"  // of the programs, not of the library
+	helper  layer = "helper"  // of the programs and of tests, not of the library
 	tooling layer = "tooling" // of this repository
 	program layer = "program"
 	support layer = "support"
@@ -36,9 +36,9 @@ var folders = map[string]layer{
 
 	"delta": shell,
 
-	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "trace": edge, "policyfile": edge, "web": edge,
+	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "trace": edge, "policyfile": edge, "workflowfile": edge, "web": edge,
 
-	"internal/table": helper,
+	"internal/table": helper, "internal/cputime": helper,
 
 	"internal/archtest": tooling, "internal/readme": tooling, "internal/lint": tooling, "internal/redistest": tooling,
 

@@ -60,7 +60,7 @@ func Change(v *View, t ledger.Type, next TaskState, who Who) (*txn.Txn, error) {
 	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	e := v.event(t, who.At)
 	v.endOfFamily(x, &e)
-	if next.Status != v.Task.Status && !next.Status.Ended() {
+	if !next.Status.Ended() && (next.Status != v.Task.Status || !next.Held.same(v.Task.Held)) {
 		v.cascades(x, &e)
 	}
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, stateText(next)

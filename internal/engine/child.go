@@ -22,7 +22,7 @@ import (
 //	parent  granted, budget reserved       ─ QueueStarts  → child  started
 //	child   ended                          ─ QueueReports → parent charged, the rest of the budget given back
 //	parent  ended                          ─ QueueEnds    → child  cancelled
-//	parent  paused, or goes on             ─ QueueHolds   → child  likewise
+//	parent  paused or halted, or goes on   ─ QueueHolds   → child  likewise
 //
 // Every step is idempotent, so any worker may do it, again and beside others.
 const (
@@ -212,6 +212,9 @@ func Delegate(rules *Rules, v *View, d Delegation) (Delegated, error) {
 	c := Child{Name: d.Name, Agent: d.State.Agent, Task: d.State.ID, N: v.Snap.Task.Counters[countAsked], Asked: d.asked(), Status: ChildActive}
 	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellChild + d.Name, N: 0})
 	f := r.taskRuns()
+	if f == nil {
+		f = r.notHalted()
+	}
 	if f == nil {
 		f = v.handOn(&d.Bound)
 	}

@@ -241,6 +241,9 @@ func Unpause(v *View, id string, goOn bool, operators []string, who Who) (*txn.T
 // paused is the refusal of what would begin while the task waits for a person.
 func (v *View) paused() *action.Failure {
 	if v.Task.standing() == onHold {
+		if h := v.Task.Held; h != nil && h.Halted {
+			return action.Fail(action.TaskPaused, "the task is paused because an agent for which it works was halted")
+		}
 		return action.Fail(action.TaskPaused, "the task is paused until a person has looked at the one for which it works")
 	}
 	f := action.Fail(action.TaskPaused, "the task is paused until a person has looked at it")

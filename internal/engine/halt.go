@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
@@ -29,10 +31,17 @@ type Halt struct {
 	After  bool   `json:"after,omitempty"` // calls under way finish; else they are told to stop
 }
 
-// Halts are those that stand for one agent: its own, and that of everything.
+// Halts are those that stand for one agent: its own, that of everything, and those of single actions.
 type Halts struct {
-	Own *Halt `json:"own,omitempty"`
-	All *Halt `json:"all,omitempty"`
+	Own     *Halt           `json:"own,omitempty"`
+	All     *Halt           `json:"all,omitempty"`
+	Actions map[string]Halt `json:"actions,omitempty"`
+}
+
+// HaltOf says what is halted, or lifted: the agent where it is empty.
+type HaltOf struct {
+	All    bool   // everything, as it stands for this agent
+	Action string // one action of the agent
 }
 
 // HaltsOf reads the halts that stand in the space of an agent.
@@ -52,6 +61,42 @@ func (h Halts) Standing() *Halt {
 	return h.Own
 }
 
+// of returns the halt of one thing, nil for none.
+func (h Halts) of(what HaltOf) *Halt {
+	switch {
+	case what.All:
+		return h.All
+	case what.Action == "":
+		return h.Own
+	}
+	if a, ok := h.Actions[what.Action]; ok {
+		return &a
+	}
+	return nil
+}
+
+// with returns the halts with that of one thing set, or taken back where it is nil.
+func (h Halts) with(what HaltOf, halt *Halt) Halts {
+	switch {
+	case what.All:
+		h.All = halt
+	case what.Action == "":
+		h.Own = halt
+	default:
+		h.Actions = maps.Clone(h.Actions)
+		if h.Actions == nil {
+			h.Actions = map[string]Halt{}
+		}
+		delete(h.Actions, what.Action)
+		if halt != nil {
+			h.Actions[what.Action] = *halt
+		}
+	}
+	return h
+}
+
+func (h Halts) none() bool { return h.Own == nil && h.All == nil && len(h.Actions) == 0 }
+
 func (h *Halt) same(o *Halt) bool {
 	return h == nil && o == nil || h != nil && o != nil && *h == *o
 }
@@ -59,50 +104,40 @@ func (h *Halt) same(o *Halt) bool {
 // MayHalt reports why somebody may not halt an agent or everything, or lift that: they must be an operator and not the
 // agent.
 func MayHalt(agent string, operators []string, who Who) error {
-	if err := MayReset(agent, operators, who); err != nil {
-		return fmt.Errorf("only the engine's operators may: %w", unwrapped(err))
-	}
-	return nil
+	return mayAsOperator(agent, operators, who)
 }
 
-func unwrapped(err error) error {
-	if u, ok := err.(interface{ Unwrap() error }); ok && u.Unwrap() != nil {
-		return u.Unwrap()
-	}
-	return err
-}
+// MaxHalted is how many actions of one agent can be halted one by one.
+const MaxHalted = 256
 
-// SetHalt writes a halt of an agent, or takes it back where h is nil; all says that it is the halt of everything. Nil where
-// that is how it stands. A halt that stops calls under way is not weakened by one that does not.
-func SetHalt(snap *txn.Snapshot, agent string, h *Halt, all bool, who Who) *txn.Txn {
+// SetHalt writes a halt of an agent or of what is named of it, or takes it back where h is nil. Nil where that is how it
+// stands. A halt that stops calls under way is not weakened by one that does not.
+func SetHalt(snap *txn.Snapshot, agent string, what HaltOf, h *Halt, who Who) (*txn.Txn, error) {
 	have := HaltsOf(&snap.Agent)
-	next, slot := have, &have.Own
-	if all {
-		slot = &have.All
+	was := have.of(what)
+	if h.same(was) || h != nil && was != nil && (h.After || !was.After) {
+		return nil, nil
 	}
-	if h.same(*slot) || h != nil && *slot != nil && (h.After || !(*slot).After) {
-		return nil
+	next := have.with(what, h)
+	if len(next.Actions) > MaxHalted {
+		return nil, fmt.Errorf("%d actions of agent %q are halted already: halt the agent", MaxHalted, agent)
 	}
-	if all {
-		next.All = h
-	} else {
-		next.Own = h
-	}
-	e := ledger.Event{V: ledger.Version, Type: ledger.AgentHalted, At: who.At, Agent: agent, Identity: who.Identity, Reason: who.Reason}
+	e := ledger.Event{V: ledger.Version, Type: ledger.AgentHalted, At: who.At, Agent: agent, Action: what.Action, Identity: who.Identity, Reason: who.Reason}
 	if h == nil {
 		e.Type = ledger.AgentResumed
 	}
-	if all {
+	if what.All {
 		e.Text = "everything"
 	}
-	if next != (Halts{}) {
+	if !next.none() {
 		e.State = jsonText(next)
 	}
+	e.Cascade = agent != HaltShard && (!what.All || h == nil) // everything reaches every agent by itself; those that wait start then
 	t := &txn.Txn{Agent: agent, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Agent, Key: cellHalt, N: snap.Agent.Cells[cellHalt].Ver})
 	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
 	t.Add(Changes(&e, nil)...)
-	return t
+	return t, nil
 }
 
 // Halted returns the halt that holds for the view's agent, nil for none.
@@ -111,12 +146,24 @@ func (v *View) Halted() *Halt { return v.halt }
 // notHalted is a part of gate 1.
 func (r *round) notHalted() *action.Failure {
 	r.pin(r.view.haltPin())
-	h := r.view.Halted()
-	if h == nil {
-		return nil
+	if h := r.view.Halted(); h != nil {
+		return h.refusal("everything that this agent does was stopped")
 	}
-	return action.Fail(action.Cancelled, "everything that this agent does was stopped").With(action.DetailReason, h.Reason).
-		With(action.DetailRule, "halted by "+h.By)
+	name := r.call.Intent.Action
+	if r.act != nil {
+		name = r.act.Name
+	}
+	if h, is := r.view.halts.Actions[name]; is {
+		return h.refusal("this action was stopped for the agent")
+	}
+	if up := r.view.Task.Held; up != nil && slices.ContainsFunc(up.Actions, func(a HeldAction) bool { return a.Name == name }) {
+		return action.Fail(action.Cancelled, "this action was stopped for those for whom the task works")
+	}
+	return nil
+}
+
+func (h *Halt) refusal(why string) *action.Failure {
+	return action.Fail(action.Cancelled, "%s", why).With(action.DetailReason, h.Reason).With(action.DetailRule, "halted by "+h.By)
 }
 
 func (v *View) haltPin() txn.Clause {
@@ -165,11 +212,17 @@ func (c *changes) halts(e *ledger.Event) {
 		return
 	}
 	c.put(txn.Agent, cellHalt, string(e.State))
+	if e.Cascade {
+		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueHolds, Val: EveryTask})
+	}
 }
 
-// Stopped says why a call under way must stop, on what a new view shows: its task was cancelled, the call itself, or its
-// agent. "" where it may go on; starting says that it has not started yet.
-func (v *View) Stopped(intent string, starting bool) string {
+// Stopped says why a call of an action under way must stop, on what a new view shows: its task was cancelled, the call
+// itself, its action, its agent, or one for which the task works. "" where it may go on; starting says that it has not
+// started yet.
+func (v *View) Stopped(intent, name string, starting bool) string {
+	up := v.Task.Held
+	one, is := v.halts.Actions[name]
 	switch h := v.Halted(); {
 	case v.Task.Status == Cancelled:
 		return "the task was cancelled"
@@ -177,6 +230,12 @@ func (v *View) Stopped(intent string, starting bool) string {
 		return "the call was cancelled"
 	case h != nil && (starting || !h.After):
 		return "everything that the agent does was stopped"
+	case is && (starting || !one.After):
+		return "the action was stopped for the agent"
+	case up != nil && up.Halted && (starting || up.Stop):
+		return "everything that the agent does for which the task works was stopped"
+	case up != nil && up.stops(name, starting):
+		return "the action was stopped for those for whom the task works"
 	}
 	return ""
 }

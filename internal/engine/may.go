@@ -30,8 +30,8 @@ func (v *View) May(as Office, operators []string, q *approval.Request, who Who) 
 	self := *q
 	self.Agent, self.Requester = v.Task.Agent, v.Task.Requester
 	err := approval.MayDecide(self, v.office(as, operators, who), who.person())
-	if err != nil && as == Operator {
-		err = fmt.Errorf("only the engine's operators may break the glass: %w", err)
+	if as == Operator && errors.Is(err, approval.ErrNotApprover) {
+		err = notOperator(who.Identity)
 	}
 	return errors.Join(err, v.ofKin(who))
 }

@@ -51,11 +51,25 @@ func withBound(l action.Limit, a action.Axis, n int64) action.Limit {
 
 // MayReset reports why somebody may not correct an agent's beliefs: they must be an operator and not the agent.
 func MayReset(agent string, operators []string, who Who) error {
-	if err := approval.MayDecide(approval.Request{Agent: agent}, operators, who.person()); err != nil {
-		return fmt.Errorf("only the engine's operators may reset beliefs: %w", err)
-	}
-	return nil
+	return mayAsOperator(agent, operators, who)
 }
+
+func mayAsOperator(agent string, operators []string, who Who) error {
+	err := approval.MayDecide(approval.Request{Agent: agent}, operators, who.person())
+	if errors.Is(err, approval.ErrNotApprover) {
+		return notOperator(who.Identity)
+	}
+	return err
+}
+
+// notOperator is somebody who is on no list of operators.
+type notOperator string
+
+func (n notOperator) Error() string {
+	return fmt.Sprintf("only the engine's operators may, and %q is none of them", string(n))
+}
+
+func (n notOperator) Is(target error) bool { return target == approval.ErrNotApprover }
 
 // ResetBelief forgets what was learned of one action of an agent, or, where name is "", the trust that the agent earned.
 // What happened before the reset is folded first, so that none of it counts afterwards.

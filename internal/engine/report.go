@@ -74,7 +74,8 @@ func ChargeChild(v *View, name string, t Tally, at int64) (x *txn.Txn, heir stri
 // heir finds who takes the slot of a child that ended, and names it in the event.
 func (v *View) heir(x *txn.Txn, e *ledger.Event) (*Child, error) {
 	v.PinTask(x)
-	if v.Task.Status != Running { // nothing begins; once it goes on, those that wait are looked after
+	v.pinHalts(x)
+	if !v.begins() { // nothing begins; once it goes on, those that wait are looked after
 		return nil, nil
 	}
 	if v.Snap.Task.Counters[countWaiting] <= 0 {

@@ -123,6 +123,7 @@ type View struct {
 	trustVer int64
 	haltVer  int64
 	halt     *Halt // that stands for the agent, nil for none
+	halts    Halts // of which it is one
 	lastPend int64
 	looked   bool
 	stored   risk.Belief // as in the cells
@@ -172,7 +173,8 @@ func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, 
 		v.taskVer = c.Ver
 	}
 	if c := snap.Agent.Cells[cellHalt]; c.Ver != v.haltVer {
-		v.halt, v.haltVer = HaltsOf(&snap.Agent).Standing(), c.Ver
+		v.halts, v.haltVer = HaltsOf(&snap.Agent), c.Ver
+		v.halt = v.halts.Standing()
 	}
 	return v.lookAtBeliefs(rules, agent, glance)
 }
@@ -269,6 +271,11 @@ func (v *View) Describes(task *txn.Space) bool {
 
 // Behind reports whether the space holds the task as it became after the view.
 func (v *View) Behind(task *txn.Space) bool { return task.Cells[cellTask].Ver > v.taskVer }
+
+// MakesTask reports whether the clause writes what a task is.
+func MakesTask(c *txn.Clause) bool {
+	return c.Op == txn.Put && c.Scope == txn.Task && c.Key == cellTask
+}
 
 // Exists reports whether the task was ever started.
 func (v *View) Exists() bool { return v.taskVer > 0 }

@@ -26,7 +26,7 @@ func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster
 	tb.Helper()
 	c := &Cluster{}
 	for i := range masters + replicas {
-		s := Start(tb, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no"}, args...)...)
+		s := Start(tb, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "10000", "--cluster-allow-replica-migration", "no"}, args...)...)
 		if i < masters {
 			c.Masters = append(c.Masters, s)
 		} else {
@@ -40,7 +40,7 @@ func StartCluster(tb testing.TB, masters, replicas int, args ...string) *Cluster
 }
 
 func (c *Cluster) join(tb testing.TB) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	first := c.Masters[0].Client(tb)
 	host, port, _ := net.SplitHostPort(c.Masters[0].Addr)

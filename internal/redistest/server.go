@@ -54,6 +54,9 @@ func Start(tb testing.TB, args ...string) *Server {
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s, err := start(path, dir, args)
+	for try := 0; err != nil && try < 5; try++ { // somebody else took the port that was free
+		s, err = start(path, dir, args)
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -88,7 +91,7 @@ func (s *Server) Start() error {
 	go func() { done <- cmd.Wait() }()
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1, DialerRetries: 1})
 	defer func() { _ = c.Close() }()
-	for until := time.Now().Add(20 * time.Second); ; {
+	for until := time.Now().Add(time.Minute); ; {
 		err := s.ping(c)
 		if err == nil || redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS") {
 			return nil
@@ -99,6 +102,7 @@ func (s *Server) Start() error {
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(until) {
+			_ = cmd.Process.Kill()
 			return fmt.Errorf("redis-server does not answer: %w: %s", err, s.out.String())
 		}
 	}

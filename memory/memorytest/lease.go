@@ -130,8 +130,9 @@ var leaseScripts = []struct{ name, reason, script string }{
 		refuse 1 B no
 		park 1 A no`},
 	{"a takeover ends an expired intent", "its effect may have happened and must not happen again", `
-		begin 1 A short ok
+		begin 1 A ok
 		takeover 2 J no
+		renew 1 A 0 short ok
 		wait
 		takeover 3 J no
 		takeover 1 J no
@@ -324,15 +325,15 @@ func leaseApart(e *env) {
 
 func leaseShows(e *env) {
 	t := begin("t", "i", event(txn.Task, "one"), event(txn.Task, "two"), event(txn.Agent, "three"))
-	t.TTL = short
 	r := e.apply(t)
 	e.apply(begin("t", "j"))
 	l, ok := e.lease("i")
 	require.True(e, ok)
-	assert.Equal(e, txn.Lease{Phase: txn.Begin, Fence: 1, Owner: "A", Until: r.Now + short, Seq: 1}, l)
+	assert.Equal(e, txn.Lease{Phase: txn.Begin, Fence: 1, Owner: "A", Until: r.Now + long, Seq: 1}, l)
 	_, ok = e.lease("unknown")
 	assert.False(e, ok)
 	assert.Empty(e, e.members(txn.Leases, true), "nothing has expired yet")
+	require.True(e, e.apply(&txn.Txn{Agent: "a", Task: "t", Phase: txn.Renew, Intent: "i", Fence: 1, Owner: "A", TTL: short}).OK)
 	e.wait()
 	assert.Equal(e, []string{"t\ni"}, e.members(txn.Leases, true), "what expired is due")
 }

@@ -54,7 +54,7 @@ func TestForgetWaitsForTheState(t *testing.T) {
 	require.ErrorIs(t, s.Forget(ctx, "a", "t"), memory.ErrKept)
 	_, err = s.Apply(ctx, &txn.Txn{Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{{Op: txn.Expire, Scope: txn.Task}}})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Forget(ctx, "a", "t") == nil }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Forget(ctx, "a", "t") == nil }, 30*time.Second, 10*time.Millisecond)
 	keys, err := srv.Client(t).Keys(ctx, "delta:{a}:*:t").Result()
 	require.NoError(t, err)
 	assert.Empty(t, keys)

@@ -79,7 +79,7 @@ func TestHeavyTasksComeAndGo(t *testing.T) {
 	}
 	clean := func() (int64, int64) {
 		inPipelines(t, s, 200, func(i int) *txn.Txn { return put("a", "x") }) // what may go goes as others come
-		require.Eventually(t, func() bool { return len(c.Keys(ctx, "delta:{a}:records:*").Val()) <= 1 }, 20*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return len(c.Keys(ctx, "delta:{a}:records:*").Val()) <= 1 }, 2*time.Minute, 20*time.Millisecond)
 		for at := uint64(0); ; {
 			keys, next, err := c.Scan(ctx, at, "delta:{a}:ledger:*", 10_000).Result()
 			require.NoError(t, err)

@@ -19,8 +19,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var tenants atomic.Int64
 
-// keep is longer than a transaction takes on a busy machine.
-const keep = 300 * time.Millisecond
+// keep is longer than a few transactions take on a busy machine.
+const keep = 600 * time.Millisecond
 
 // opener opens stores on one server, each under a prefix of its own.
 func opener(url string) memorytest.Open { return keeping(url, keep) }

@@ -35,7 +35,7 @@ type Reply struct {
 	CutAfter int           // the connection breaks after so many events; 0: it does not
 	Failing  bool          // an error event comes in the middle of the stream
 	Unknown  bool          // fields and events that are not documented
-	Pause    time.Duration // before each event
+	Pause    time.Duration // before each event but the first
 }
 
 // Request is one that the server got.
@@ -186,7 +186,7 @@ func stream(w http.ResponseWriter, r *http.Request, events []event, reply Reply)
 		if reply.CutAfter > 0 && i == reply.CutAfter {
 			panic(http.ErrAbortHandler) // the connection breaks
 		}
-		if reply.Pause > 0 {
+		if reply.Pause > 0 && i > 0 {
 			select {
 			case <-r.Context().Done():
 				return

@@ -222,12 +222,15 @@ func (s suite) tooLong(t *testing.T) {
 func (s suite) cancelled(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	server := Serve(t, func(int, Request) Reply { return Reply{Text: "a slow word", Pause: 50 * time.Millisecond} })
-	time.AfterFunc(120*time.Millisecond, func() { cancel(enough) })
+	const pause = 2 * time.Minute
+	server := Serve(t, func(int, Request) Reply {
+		time.AfterFunc(100*time.Millisecond, func() { cancel(enough) }) // as a rule after the first event
+		return Reply{Text: "a slow word", Pause: pause}
+	})
 	began := time.Now()
 	_, err := s.open(t, server.URL, 2).Ask(ctx, hello())
 	require.ErrorIs(t, err, enough)
-	assert.Less(t, time.Since(began), 10*time.Second)
+	assert.Less(t, time.Since(began), pause, "it does not wait for the next event")
 
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()

@@ -1,0 +1,155 @@
+package workflow
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Definition is a workflow that was checked. It does not change and may be used by any number of goroutines.
+type Definition struct {
+	spec     Spec
+	nodes    []node         // the steps, phase by phase
+	at       map[string]int // name → place in nodes
+	first    []int          // of each phase: its first node; one more at the end
+	digest   string
+	warnings []string
+}
+
+// node is a step with what follows from where it stands.
+type node struct {
+	Step
+	phase    int
+	needs    []edge
+	handlers []int // steps that run where this one fails
+	before   []int // all steps that end before it begins, in their order
+	ladder   []Rung
+	digest   string
+}
+
+type edge struct {
+	to   int
+	when When
+}
+
+// Compile checks a workflow. The error names every fault.
+func Compile(s Spec) (*Definition, error) { return compile(s, nil) }
+
+func compile(s Spec, faults []error) (*Definition, error) {
+	s, err := s.clone()
+	if err != nil {
+		return nil, errors.Join(append(faults, err)...)
+	}
+	d := &Definition{spec: s, at: map[string]int{}}
+	for k := range s.Phases {
+		d.first = append(d.first, len(d.nodes))
+		for _, st := range s.Phases[k].Steps {
+			d.nodes = append(d.nodes, node{Step: st, phase: k})
+		}
+	}
+	d.first = append(d.first, len(d.nodes))
+	if faults = append(faults, d.check()...); len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	for i := range d.nodes {
+		n := &d.nodes[i]
+		n.ladder = d.ladderOf(n)
+		n.digest = digest(n.Step)
+	}
+	d.digest = digest(s)
+	return d, nil
+}
+
+// clone also refuses what would not survive being written: schemas and constants that are no JSON.
+func (s Spec) clone() (out Spec, err error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return s, fmt.Errorf("a schema or a constant is no JSON: %w", err)
+	}
+	return out, json.Unmarshal(text, &out)
+}
+
+func digest(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "" // clone has written it
+	}
+	return digestOf(text)
+}
+
+func digestOf(text []byte) string {
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:])
+}
+
+// Spec returns the workflow as it was written.
+func (d *Definition) Spec() Spec {
+	s, err := d.spec.clone()
+	if err != nil {
+		return d.spec
+	}
+	return s
+}
+
+// Name returns the name of the workflow.
+func (d *Definition) Name() string { return d.spec.Name }
+
+// Version returns the version its author gave it.
+func (d *Definition) Version() string { return d.spec.Version }
+
+// Digest names exactly this definition: SHA-256, hex.
+func (d *Definition) Digest() string { return d.digest }
+
+// Warnings are what is sound and still should be looked at.
+func (d *Definition) Warnings() []string { return slices.Clone(d.warnings) }
+
+// Children returns the names of the definitions that its SUB_SOPs run, each once, in the order of the steps.
+func (d *Definition) Children() (out []string) {
+	for i := range d.nodes {
+		if w := d.nodes[i].Workflow; w != "" && !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// String lists the phases and steps, one a line.
+func (d *Definition) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "workflow %s %s\n", d.spec.Name, d.spec.Version)
+	for k, p := range d.spec.Phases {
+		fmt.Fprintf(&b, "phase %s\n", p.Name)
+		for i := d.first[k]; i < d.first[k+1]; i++ {
+			b.WriteString("  " + d.nodes[i].line() + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (n *node) line() string {
+	s := string(n.Type) + " " + n.Name
+	switch n.Type {
+	case Execution:
+		s += " calls " + n.Action
+	case SubSOP:
+		s += " runs " + n.Workflow
+	case Reasoning:
+		s += " by " + n.Planner
+	}
+	var after []string
+	for _, e := range n.Needs {
+		a := e.Step
+		if e.When != "" && e.When != OnOk {
+			a += " (" + string(e.When) + ")"
+		}
+		after = append(after, a)
+	}
+	if len(after) > 0 {
+		s += " after " + strings.Join(after, ", ")
+	}
+	return s
+}
