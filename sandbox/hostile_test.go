@@ -163,17 +163,8 @@ func TestTakesNotAllMemory(t *testing.T) {
 	assert.Equal(t, "fits\n", out)
 }
 
-func TestTakesNotAllTheTime(t *testing.T) {
-	began := time.Now()
-	out, err := sh(t, sandbox.Config{Limits: sandbox.Limits{CPU: time.Second, Time: 20 * time.Second}}, "while :; do :; done")
-	var exit *sandbox.ExitError
-	require.ErrorAs(t, err, &exit, out)
-	assert.GreaterOrEqual(t, exit.Code, 128, "it was ended")
-	assert.Less(t, time.Since(began), 15*time.Second)
-}
-
 func TestOutlivesNotItsCall(t *testing.T) {
-	quick := sandbox.Limits{Time: time.Second}
+	quick := sandbox.Limits{Time: 2 * time.Second}
 	beat := func(t *testing.T, run func(sandbox.Config)) {
 		dir := folder(t)
 		run(sandbox.Config{Binds: []sandbox.Bind{{Source: dir, Target: "/out", Writable: true}}})
@@ -199,7 +190,7 @@ func TestOutlivesNotItsCall(t *testing.T) {
 	})
 	t.Run("when the caller goes away", func(t *testing.T) {
 		beat(t, func(c sandbox.Config) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			defer cancel()
 			_, err := box(t, c).Command("/bin/sh", "-c", `while :; do date +%s%N > /out/beat; sleep 0.05; done`).Run(ctx, nil)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
