@@ -19,10 +19,10 @@ type Client struct {
 	cfg    Config
 	ctx    context.Context // the client's: ends the server
 	cancel context.CancelCauseFunc
-	gate   chan struct{} // held by whoever connects
 
 	mu       sync.Mutex
 	conn     *conn
+	trying   *attempt
 	failures int
 	resting  time.Time                 // nothing is tried before
 	listing  map[string]*remote        // as the server listed them last, by their names there
@@ -101,7 +101,7 @@ func Open(cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, gate: make(chan struct{}, 1), given: map[*tool.Registry]givens{}}
+	c := &Client{cfg: cfg, given: map[*tool.Registry]givens{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -110,8 +110,12 @@ func Open(cfg Config) (*Client, error) {
 // are taken out of their registries.
 func (c *Client) Close() error {
 	c.cancel(ErrClosed)
-	c.gate <- struct{}{} // nobody connects any more
-	<-c.gate
+	c.mu.Lock()
+	last := c.trying // there will be no further one
+	c.mu.Unlock()
+	if last != nil {
+		<-last.done
+	}
 	c.mu.Lock()
 	conn := c.conn
 	c.listing = nil
@@ -130,44 +134,54 @@ func (c *Client) Ready(ctx context.Context) error {
 	return err
 }
 
+// attempt is one at connecting. Whoever needs the connection waits for it and may go away; the attempt is the client's.
+type attempt struct {
+	done chan struct{}
+	conn *conn
+	err  error
+}
+
 // session returns the connection, made where there is none.
 func (c *Client) session(ctx context.Context) (*conn, error) {
-	if k, err := c.standing(); k != nil || err != nil {
+	k, a, err := c.standing()
+	if k != nil || err != nil {
 		return k, err
 	}
 	select {
-	case c.gate <- struct{}{}:
-		defer func() { <-c.gate }()
+	case <-a.done:
+		return a.conn, a.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if k, err := c.standing(); k != nil || err != nil {
-		return k, err
-	}
-	k, err := c.connect(ctx)
-	if err != nil {
-		if ctx.Err() == nil { // else it is the caller who had no time
-			c.rest()
-		}
-		return nil, fmt.Errorf("mcp: the server %q cannot be used: %w", c.cfg.Name, err)
-	}
-	return k, nil
 }
 
-// standing returns the connection that stands, or why none may be made now.
-func (c *Client) standing() (*conn, error) {
-	if err := context.Cause(c.ctx); err != nil {
-		return nil, err
-	}
+// standing returns the connection that stands, or the attempt at one, or why none may be made now.
+func (c *Client) standing() (*conn, *attempt, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.conn != nil {
-		return c.conn, nil
+	if err := context.Cause(c.ctx); err != nil {
+		return nil, nil, err
+	}
+	if c.conn != nil || c.trying != nil {
+		return c.conn, c.trying, nil
 	}
 	if left := time.Until(c.resting); left > 0 {
-		return nil, fmt.Errorf("mcp: the server %q failed and is left alone for %v", c.cfg.Name, left.Round(time.Millisecond))
+		return nil, nil, fmt.Errorf("mcp: the server %q failed and is left alone for %v", c.cfg.Name, left.Round(time.Millisecond))
 	}
-	return nil, nil
+	a := &attempt{done: make(chan struct{})}
+	c.trying = a
+	c.owned.Go(func() {
+		defer close(a.done)
+		a.conn, a.err = c.connect()
+		if a.err != nil {
+			a.err = fmt.Errorf("mcp: the server %q cannot be used: %w", c.cfg.Name, a.err)
+			c.rest()
+		}
+		c.mu.Lock()
+		c.trying = nil
+		c.mu.Unlock()
+	})
+	return nil, a, nil
 }
 
 // rest leaves a server alone for a while, longer each time.
@@ -183,10 +197,9 @@ func (c *Client) rest() {
 }
 
 // connect makes a connection and lists the tools, so that no call goes to a tool that is no longer what was imported.
-func (c *Client) connect(ctx context.Context) (*conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.ConnectTime, fmt.Errorf("it did not answer within %v", c.cfg.ConnectTime))
+func (c *Client) connect() (*conn, error) {
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.cfg.ConnectTime, fmt.Errorf("it did not answer within %v", c.cfg.ConnectTime))
 	defer cancel()
-	defer context.AfterFunc(c.ctx, cancel)()
 	said := &noise{log: func(s string) { c.cfg.Log.Debug("an MCP server writes", "server", c.cfg.Name, "text", s) }}
 	alive, end := context.WithCancel(c.ctx)
 	k := &conn{line: line{noise: said}, changed: make(chan struct{}, 1), since: time.Now()}

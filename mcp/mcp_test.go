@@ -176,6 +176,25 @@ func TestAServerThatNeverAnswersHoldsNobody(t *testing.T) {
 	assert.Less(t, time.Since(began), 5*time.Second)
 }
 
+// TestWhoHasNoTimeDoesNotEndTheAttempt: a server that starts slowly is there for who asks later.
+func TestWhoHasNoTimeDoesNotEndTheAttempt(t *testing.T) {
+	s, release := peer(), make(chan struct{})
+	var tried atomic.Int64
+	c := open(t, mcp.Config{Server: mcp.Using(func(ctx context.Context) (sdk.Transport, error) {
+		tried.Add(1)
+		<-release
+		here, there := sdk.NewInMemoryTransports()
+		_, err := s.Connect(ctx, there, nil)
+		return here, err
+	})})
+	soon, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, c.Ready(soon), context.DeadlineExceeded)
+	close(release)
+	require.NoError(t, c.Ready(context.Background()))
+	assert.EqualValues(t, 1, tried.Load())
+}
+
 // TestI04_ImportingGrantsNothing, and neither does what a server says of itself.
 func TestI04_ImportingGrantsNothing(t *testing.T) {
 	w := using(t, mcp.Config{Server: within(peer())})
