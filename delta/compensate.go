@@ -209,21 +209,13 @@ func (t *Task) deeds(ctx context.Context) (order []*deed, err error) {
 
 // undo makes the call that undoes another.
 func (t *Task) undo(ctx context.Context, d *deed, reason string) (Undone, error) {
-	def := t.agent.defs[d.begun.Action]
-	u := Undone{Intent: d.begun.Intent, Action: d.begun.Action, By: def.undoneBy}
-	in, f := def.in.Check(d.begun.Input)
-	if f != nil {
-		return u, fmt.Errorf("undo call %s of %q: its recorded input is none any more: %w", u.Intent, u.Action, f)
+	u := Undone{Intent: d.begun.Intent, Action: d.begun.Action, By: t.agent.defs[d.begun.Action].undoneBy}
+	raw, f, err := t.undoInput(ctx, d)
+	if err != nil {
+		return u, err
 	}
-	raw, err := contain(ctx, &t.engine.inputs, asideLimit, 0, func(context.Context) (json.RawMessage, error) {
-		return def.undo(action.Input{Document: in.Detached()}, slices.Clone(d.output))
-	})
-	switch {
-	case alive(ctx) != nil:
-		return u, context.Cause(ctx)
-	case err != nil:
-		f := action.Fail(action.InputMalformed, "the input of the call that undoes it cannot be made")
-		u.Call = action.Outcome{Action: u.By, Code: f.Code, Failure: because(f, err)}
+	if f != nil {
+		u.Call = action.Outcome{Action: u.By, Code: f.Code, Failure: f}
 		return u, nil
 	}
 	id := undoID + d.begun.Intent
@@ -235,6 +227,25 @@ func (t *Task) undo(ctx context.Context, d *deed, reason string) (Undone, error)
 	}}).Get()
 	u.Call = out
 	return u, err
+}
+
+// undoInput makes the input of the call that undoes another, as its action declares.
+func (t *Task) undoInput(ctx context.Context, d *deed) (json.RawMessage, *action.Failure, error) {
+	def := t.agent.defs[d.begun.Action]
+	in, f := def.in.Check(d.begun.Input)
+	if f != nil {
+		return nil, nil, fmt.Errorf("undo call %s of %q: its recorded input is none any more: %w", d.begun.Intent, d.begun.Action, f)
+	}
+	raw, err := contain(ctx, &t.engine.inputs, asideLimit, 0, func(context.Context) (json.RawMessage, error) {
+		return def.undo(action.Input{Document: in.Detached()}, slices.Clone(d.output))
+	})
+	switch {
+	case alive(ctx) != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil:
+		return nil, because(action.Fail(action.InputMalformed, "the input of the call that undoes it cannot be made"), err), nil
+	}
+	return raw, nil, nil
 }
 
 // checkUndo checks that what undoes an action is there.

@@ -41,6 +41,8 @@ type Config struct {
 	Skills *skills.Library
 	// Tools finds the tools that execute actions, see [DefineTool]; nil: there are none. Being in it grants nothing.
 	Tools *tool.Registry
+	// Workflows are those that this engine runs, see [Engine.StartWorkflow].
+	Workflows Workflows
 	// Attachments keeps the content of what goals attach; nil: memory, for the running tasks of this engine and at most
 	// 256 MiB.
 	Attachments AttachmentStore

@@ -28,6 +28,7 @@ type Call struct {
 	Provenance action.Provenance
 
 	want *declaration // of a typed call: this very action, no other of its name
+	flow bool         // the task's workflow commands it
 	own  bool         // the engine's own, which alone may bear the id of an undo, or a recorded one
 }
 

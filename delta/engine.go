@@ -29,6 +29,7 @@ type Engine struct {
 	hooks     *hooks.Runner
 	keeper    *keeper
 	watch     *watch // nil without observers
+	flows     *flows
 
 	mu     sync.Mutex
 	agents map[string]*agentState
@@ -87,8 +88,12 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config Risk: %w", err)
 	}
+	flows, err := newFlows(cfg.Workflows)
+	if err != nil {
+		return nil, err
+	}
 	e := &Engine{
-		cfg: cfg, store: cfg.Store, rules: engine.Rules{Pools: clonedPools(cfg.Pools), Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
+		flows: flows, cfg: cfg, store: cfg.Store, rules: engine.Rules{Pools: clonedPools(cfg.Pools), Model: model, Policy: cfg.Policy, Observe: cfg.Observe, Show: memory.Shows(cfg.Store)},
 		owner: cfg.ID(), hooks: &hooks.Runner{MaxAbandoned: int64(cfg.MaxAbandoned)},
 		agents: map[string]*agentState{}, coming: map[string]*arriving{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}), inside: insiders{none: make(chan struct{})},

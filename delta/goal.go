@@ -55,6 +55,8 @@ type Goal struct {
 	Skills []string
 	// Channels names those of Config.Channels that messages of this task may go to, see [Communicate].
 	Channels []string
+
+	flow *engine.FlowOf // the workflow that the task runs, nil for none
 }
 
 // taskState checks a goal.
@@ -116,5 +118,6 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	return engine.TaskState{
 		Family: g.Delegation.family(), Brought: brought, ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
 		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, Tenant: g.Tenant, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
+		Flow: g.flow,
 	}, errors.Join(faults...)
 }

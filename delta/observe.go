@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -35,11 +36,11 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 		Intent: action.Intent{
 			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: action.CutTo(c.Action, action.MaxName), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),
 		},
-		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), Asks: t.asks, Room: &o.room,
+		At: t.engine.clock(), Owner: t.engine.newOwner(), TTL: t.engine.cfg.Lease.Microseconds(), Asks: t.asks, Room: &o.room, Flow: c.flow,
 	}
 	in := &o.call.Intent
 	if o.call.Edge = checkCallID(c.ID); o.call.Edge == nil && !c.own {
-		o.call.Edge = notReserved(c.ID)
+		o.call.Edge = cmp.Or(notReserved(c.ID), notFlows(c.ID))
 	}
 	if o.call.Edge != nil {
 		in.CallID = ""

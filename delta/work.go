@@ -69,6 +69,7 @@ func (w *shift) sweep(ctx context.Context) {
 		if s.agent.card != nil {
 			continue // others have its functions
 		}
+		w.askRules(ctx, s)
 		for _, duty := range []struct {
 			queue string
 			do    func(context.Context, *agentState, string) error
@@ -86,6 +87,7 @@ func (w *shift) sweep(ctx context.Context) {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},
 			{engine.QueueStarts, e.startDue},
+			{engine.QueueFlows, e.driveDue},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)

@@ -56,6 +56,10 @@ func anEvent(t *rapid.T) ledger.Event {
 		e.Bulk = map[string][]string{text().Draw(t, "cell"): {"v"}, "b": nil, "a": {}}
 		e.Waived = []*action.Failure{action.Fail(action.Denied, "no grant")}
 	}
+	if rapid.Bool().Draw(t, "flow") {
+		e.Flow = &ledger.Flow{Phase: text().Draw(t, "phase"), Step: text().Draw(t, "step"), Iteration: rapid.IntRange(0, 3).Draw(t, "iteration"), Event: raw().Draw(t, "event")}
+		e.Wakes = rapid.Bool().Draw(t, "wakes")
+	}
 	return e
 }
 
@@ -89,6 +93,7 @@ func TestEncodeKeepsEveryField(t *testing.T) {
 		Input:  json.RawMessage(`{"amount":1.10}`), Output: json.RawMessage(`null`), Provenance: action.Provenance{Goal: "g"}, State: json.RawMessage(`{}`), Value: "v",
 		FromSeq: 1, ToSeq: 2, Outcomes: []ledger.Observed{{Seq: 1, Action: "charge", Err: true, At: 3}},
 		Changes: []ledger.Change{{Belief: "charge", Was: 2, Now: 2.5, Level: 3, P: 0.125, N: 4}}, Text: "t",
+		Flow: &ledger.Flow{Phase: "p", Step: "s", Kind: "HUMAN", Iteration: 2, Event: json.RawMessage(`{}`), Spec: json.RawMessage(`{}`)}, Wakes: true,
 	}
 	got, err := ledger.Encode(e)
 	require.NoError(t, err)

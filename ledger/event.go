@@ -80,6 +80,20 @@ type Event struct {
 
 	Text    string         `json:"text,omitempty"`
 	Verdict action.Verdict `json:"verdict,omitempty"` // on the goal of the task
+
+	// Of a workflow that the task runs.
+	Flow  *Flow `json:"flow,omitempty"`
+	Wakes bool  `json:"wakes,omitempty"` // its instance may wait for this
+}
+
+// Flow is where in a workflow something happened, and what the machine of package workflow was told with it.
+type Flow struct {
+	Phase     string          `json:"phase,omitempty"`
+	Step      string          `json:"step,omitempty"`
+	Kind      string          `json:"kind,omitempty"`      // the type of the step
+	Iteration int             `json:"iteration,omitempty"` // of planning, 1 is the first
+	Event     json.RawMessage `json:"event,omitempty"`     // the machine's event, with the first record of what it came to
+	Spec      json.RawMessage `json:"spec,omitempty"`      // of a workflow_start: the definition
 }
 
 // Row counts calls of a task that went wrong without an Ok in between.

@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 51, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 53, Flow{}, 6, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 11)
 
 func knows(structs ...any) bool {
@@ -146,6 +146,22 @@ func (w *text) tells(e *Event) {
 	w.changes(e.Changes)
 	w.str("text", e.Text)
 	w.str("verdict", string(e.Verdict))
+	if e.Flow != nil {
+		w.flow(e.Flow)
+	}
+	w.yes("wakes", e.Wakes)
+}
+
+func (w *text) flow(f *Flow) {
+	w.name("flow")
+	w.b = append(w.b, '{')
+	w.str("phase", f.Phase)
+	w.str("step", f.Step)
+	w.str("kind", f.Kind)
+	w.num("iteration", int64(f.Iteration))
+	w.raw("event", f.Event)
+	w.raw("spec", f.Spec)
+	w.b = append(w.b, '}')
 }
 
 func (w *text) bulk(m map[string][]string) {

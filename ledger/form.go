@@ -24,9 +24,9 @@ type Entry struct {
 }
 
 // FormOf returns the form of events that are like e but for the fields of an [Entry], whatever e holds there. False where
-// encoding/json must write them, or where e holds an output or a state, which stand between those fields.
+// encoding/json must write them, or where e holds an output or a state, which stand between those fields, or is about a workflow.
 func FormOf(e *Event) (f Form, ok bool) {
-	if e.V != Version && e.V != 0 || !e.Type.Valid() || !eventsKnown || len(e.Output) > 0 || len(e.State) > 0 {
+	if e.V != Version && e.V != 0 || !e.Type.Valid() || !eventsKnown || len(e.Output) > 0 || len(e.State) > 0 || e.Flow != nil {
 		return f, false
 	}
 	w := text{b: []byte{'{'}, vouched: true}

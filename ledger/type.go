@@ -110,6 +110,57 @@ const (
 	AgentResumed Type = "agent_resumed"
 	// CallCancelled marks one call as cancelled: Intent, Identity, Reason. How it ended is said by its end.
 	CallCancelled Type = "call_cancelled"
+	// Those of a workflow that the task runs; package workflow says when. All have Flow.
+
+	// WorkflowStart opens an instance of a workflow: Flow.Event holds what it begins with, Flow.Spec its definition.
+	WorkflowStart Type = "workflow_start"
+	// WorkflowEvent is an event of the machine that left no trail: Flow.Event.
+	WorkflowEvent Type = "workflow_event"
+	// WorkflowEnd ends an instance: Text is its status, Failure why.
+	WorkflowEnd Type = "workflow_end"
+	// PhaseStart begins a phase of a workflow.
+	PhaseStart Type = "phase_start"
+	// PhaseEnd ends one.
+	PhaseEnd Type = "phase_end"
+	// StepStart begins a step: Flow says which.
+	StepStart Type = "step_start"
+	// StepComplete commits the artifact of a step: Digest.
+	StepComplete Type = "step_complete"
+	// StepFailed is a step that failed for good: Failure.
+	StepFailed Type = "step_failed"
+	// StepSkipped is a step that is not taken.
+	StepSkipped Type = "step_skipped"
+	// HitlEscalation asks a person something: Text.
+	HitlEscalation Type = "hitl_escalation"
+	// HitlPark says that nothing goes on without what Text says.
+	HitlPark Type = "hitl_park"
+	// HitlIntake is the answer of a person, consumed: Identity.
+	HitlIntake Type = "hitl_intake"
+	// FlowVerdict is what a verifier said: Text.
+	FlowVerdict Type = "verdict"
+	// PolicyEval is what policy said of a step's call: Code.
+	PolicyEval Type = "policy_eval"
+	// ToolCall is how a step's call ended: Code, Charged, Call.
+	ToolCall Type = "tool_call"
+	// FlowClimb enters a rung of a step's ladder: Text.
+	FlowClimb Type = "escalation"
+	// Supervision is what a phase does about a step that failed: Text.
+	Supervision Type = "supervision"
+	// FlowChild is a nested instance that was started, or ended: Child, Text.
+	FlowChild Type = "child"
+	// BreakerTrip stops the regeneration of a nested workflow: Text.
+	BreakerTrip Type = "breaker_trip"
+	// UndoStart begins to undo Call, or Child.
+	UndoStart Type = "compensation"
+	// UndoEnd is how that ended: Code.
+	UndoEnd Type = "compensated"
+	// UndoLeft is a completed call that nothing undoes: Call, Text.
+	UndoLeft Type = "not_compensated"
+	// Checkpoint stands after a step that was committed.
+	Checkpoint Type = "checkpoint"
+	// FlowControl pauses, resumes or cancels an instance: Text, Identity.
+	FlowControl Type = "control"
+
 	// HookFailed is a hook that returned an error, panicked or took too long: Failure, Text names the hook.
 	HookFailed Type = "hook_failed"
 	// Note is anything an operator or the engine wants remembered: Text.
@@ -124,6 +175,7 @@ var types = []Type{
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
 	AgentDeclared, TaskPruned, AgentHalted, AgentResumed, CallCancelled, HookFailed, Note,
+	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl,
 }
 
 // Types returns every type, in the order of their declaration.

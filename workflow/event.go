@@ -18,7 +18,8 @@ const (
 	// Guarded answers [Evaluate]: OK says whether the condition holds. Failure: it could not be evaluated, which is a
 	// failure of the step.
 	Guarded EventKind = "guarded"
-	// Called answers [Call] and [Compensate]: Outcome, and Effect as the engine recorded it with the call.
+	// Called answers [Call] and [Compensate]: Outcome, and Effect as the engine recorded it with the call. Of a call that was
+	// denied Text is the version of the rules.
 	Called EventKind = "called"
 	// ChildEnded answers [Spawn]: OK and Output, the child's terminal artifacts; or Failure. Cost is all that the child
 	// used. Tree where the child ended by [AbortTree]. A child that could not be started ends with the Failure.

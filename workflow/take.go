@@ -82,6 +82,9 @@ func (m *machine) answer(c Command, e Event) Absorbed {
 	case Evaluate:
 		m.guarded(i, e)
 	case Call, Interrupt:
+		if e.Outcome.Code == action.Denied && e.Text != "" {
+			m.s.Steps[i].Policy = e.Text
+		}
 		m.called(i, *e.Outcome, e.Effect)
 	case Spawn, CancelChild:
 		m.childEnded(i, c, e)

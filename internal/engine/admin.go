@@ -29,6 +29,11 @@ func Start(s TaskState, at, untilDeadline int64) *txn.Txn {
 	t := &txn.Txn{Agent: s.Agent, Task: s.ID, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: 0})
 	e := ledger.Event{V: ledger.Version, Type: ledger.TaskStarted, At: at, Agent: s.Agent, Task: s.ID, Text: s.Goal, Expires: untilDeadline}
+	if s.Flow != nil { // its input is no part of what every decision reads
+		flow := *s.Flow
+		e.Flow = &ledger.Flow{Event: flow.Input}
+		flow.Input, s.Flow = nil, &flow
+	}
 	e.State = stateText(s)
 	if s.Parent != nil {
 		e.Child = s.Parent.Child
@@ -165,7 +170,7 @@ func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cos
 	x := &Run{Agent: agent, Begun: begun, Fence: begun.Fence, Owner: begun.Owner}
 	t := x.txn(txn.Plain)
 	e := x.event(ledger.Resolved, who.At)
-	e.Identity, e.Reason, e.Charged = who.Identity, who.Reason, cost
+	e.Identity, e.Reason, e.Charged, e.Wakes = who.Identity, who.Reason, cost, v.Task.Flow != nil
 	e.Overrun = exceeds(cost, begun.Reserved)
 	e.Learned = x.learned(!ok, cost, who.At)
 	if ok {

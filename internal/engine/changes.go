@@ -30,6 +30,9 @@ func changesOf(e, held *ledger.Event, text string) []txn.Clause {
 
 func (c *changes) of(e, held *ledger.Event, text string) {
 	c.row(e)
+	if e.Wakes {
+		c.wake(e)
+	}
 	switch e.Type {
 	case ledger.TaskStarted, ledger.TaskChanged, ledger.PhaseChanged, ledger.TaskCancelled, ledger.TaskClosed:
 		c.task(e)
@@ -145,6 +148,10 @@ func (c *changes) task(e *ledger.Event) {
 	c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueTasks, Val: e.Task, N: cmp.Or(e.Expires, forever)})
 	if e.Type == ledger.TaskStarted {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueHistory, Val: e.Task})
+		if e.Flow != nil {
+			c.put(txn.Record, cellFlowIn, string(e.Flow.Event))
+			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: e.Task})
+		}
 	}
 }
 

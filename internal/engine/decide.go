@@ -26,6 +26,7 @@ type Call struct {
 	Named  string          // the rule's name
 	Resume bool            // the parked intent itself, not a new call of the same input
 	Leased bool            // a lease of a shared pool was tried: what the agent has is what there is
+	Flow   bool            // the task's workflow commands it
 	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
 
 	Now   int64         // store time, estimated, µs
@@ -244,6 +245,9 @@ func (r *round) visible(name string) bool {
 // gate 4
 
 func (r *round) prerequisiteLegal() *action.Failure {
+	if f := r.outsideFlow(); f != nil {
+		return f
+	}
 	var input any
 	if reads, _, _ := r.agent.Graph.Reads(r.act.Name); reads {
 		input = r.call.Intent.Input.Tree()

@@ -207,6 +207,10 @@ func (r *round) callStands() *action.Failure {
 
 // halts writes what halts and cancellations of calls change.
 func (c *changes) halts(e *ledger.Event) {
+	if e.Type == ledger.CallCancelled && e.Intent == "" {
+		c.put(txn.Record, cellCall+e.Call, "-\nbarred") // of no intent and no input
+		return
+	}
 	if e.Type == ledger.CallCancelled {
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenCancel + e.Intent, To: cancelled, N: e.Expires})
 		return

@@ -35,7 +35,7 @@ func TopUp(v *View, more action.Cost, who Who) (*txn.Txn, error) {
 		case have > action.MaxAmount-n:
 			return nil, fmt.Errorf("%s would be limited to more than %d", a, action.MaxAmount)
 		}
-		next.Limit, raised = withBound(next.Limit, a, have+n), true
+		next.Limit, raised = WithBound(next.Limit, a, have+n), true
 	}
 	if !raised {
 		return nil, errors.New("the top-up is nothing: say how much on which axis")
@@ -43,7 +43,8 @@ func TopUp(v *View, more action.Cost, who Who) (*txn.Txn, error) {
 	return Change(v, ledger.TaskChanged, next, who)
 }
 
-func withBound(l action.Limit, a action.Axis, n int64) action.Limit {
+// WithBound returns the limit with one axis bounded.
+func WithBound(l action.Limit, a action.Axis, n int64) action.Limit {
 	on := [...]*action.Bound{action.Tokens: &l.Tokens, action.Duration: &l.Duration, action.Calls: &l.Calls, action.Bytes: &l.Bytes, action.Money: &l.Money}
 	*on[a] = action.Max(n)
 	return l

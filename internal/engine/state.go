@@ -99,6 +99,8 @@ type TaskState struct {
 	Family Family  `json:"family,omitzero"`  // what children it may have
 	Parent *Parent `json:"parent,omitempty"` // whose child it is
 	Bounds []Bound `json:"bounds,omitempty"` // what its ancestors let through, the first of them first
+
+	Flow *FlowOf `json:"flow,omitempty"` // the workflow that it runs, nil for none
 }
 
 // Status is where a task is in its life. Cancelled and Closed are terminal.
@@ -327,7 +329,7 @@ func noKey(name, version, value string) string {
 
 // event returns an event of this task with the fields every event has.
 func (v *View) event(t ledger.Type, at int64) ledger.Event {
-	return ledger.Event{V: ledger.Version, Type: t, At: at, Agent: v.Task.Agent, Task: v.Task.ID}
+	return ledger.Event{V: ledger.Version, Type: t, At: at, Agent: v.Task.Agent, Task: v.Task.ID, Wakes: v.Task.Flow != nil && wakesFlow(t)}
 }
 
 // ReadIntent reads the cold cells of an intent and its lease; it changes nothing.

@@ -1,0 +1,446 @@
+package delta
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
+)
+
+// flowTries is how often what happens to an instance is worked out anew because something else was quicker.
+const flowTries = 32
+
+// flowRun is one instance in the hands of this engine: its driver. The machine says what is to be done; the driver does it,
+// hands in what came of it, and has nothing in its head that is not in the store: every command has an id under which it is
+// performed once, whoever performs it, and again where nobody knows.
+type flowRun struct {
+	e   *Engine
+	t   *Task
+	def *workflow.Definition
+
+	holder string // the name under which the instance is held, "" where it is not
+	k      engine.FlowKnown
+	hand   map[string]bool // commands under way
+	later  time.Duration   // to look again although nothing happens, 0 for not
+	idle   map[string]bool // commands that wait for what is not here: they are looked at again when something happens
+	under  sync.Map        // those of hand that have not come back
+	back   chan flowAnswer
+}
+
+// flowAnswer is what came of a command: an event, or nothing yet.
+type flowAnswer struct {
+	id    string
+	event *workflow.Event
+	err   error
+}
+
+func (e *Engine) readFlow(ctx context.Context, agent, task string) (k engine.FlowKnown, err error) {
+	reply, err := e.apply(ctx, engine.ReadFlow(agent, task))
+	if err != nil {
+		return k, failedStore(err)
+	}
+	return engine.FlowRead(&reply)
+}
+
+func (t *Task) readFlow(ctx context.Context) (engine.FlowKnown, error) {
+	return t.engine.readFlow(ctx, t.agent.name, t.local)
+}
+
+// turn works out what an event comes to. What can be judged on the spot is, so that one transaction takes it all.
+func (r *flowRun) turn(ctx context.Context, s workflow.State, ev workflow.Event) (workflow.State, []engine.FlowStep, error) {
+	turn, err := r.def.Step(s, ev)
+	if err != nil || turn.Absorbed != "" {
+		return s, nil, err
+	}
+	return r.settle(ctx, turn, ev, nil)
+}
+
+// settle goes on from a turn with the commands that change nothing.
+func (r *flowRun) settle(ctx context.Context, turn workflow.Turn, of any, spec json.RawMessage) (workflow.State, []engine.FlowStep, error) {
+	var steps []engine.FlowStep
+	for {
+		s := turn.State
+		text, err := json.Marshal(of)
+		if err != nil {
+			return s, nil, fmt.Errorf("write an event of the workflow: %w", err)
+		}
+		steps = append(steps, engine.FlowStep{Event: text, Spec: spec, Trail: turn.Trail})
+		spec = nil
+		i := slices.IndexFunc(s.Outstanding, func(c workflow.Command) bool { return c.Pure() && !c.Held })
+		if i < 0 {
+			return s, steps, nil
+		}
+		ev, err := r.judge(ctx, s.Outstanding[i])
+		if err != nil {
+			return s, steps, err
+		}
+		if turn, err = r.def.Step(s, ev); err != nil {
+			return s, nil, err
+		}
+		if turn.Absorbed != "" {
+			return s, nil, fmt.Errorf("workflow %q takes no answer to %s: %s", r.def.Name(), ev.Of, turn.Absorbed)
+		}
+		of = ev
+	}
+}
+
+// begin starts the machine of an instance that has not begun.
+func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
+	b := workflow.Begin{Instance: r.t.local, Parent: of.Parent, Input: r.k.Input, At: r.e.clock()}
+	turn, err := r.def.Start(b)
+	if err != nil {
+		return err
+	}
+	spec, err := json.Marshal(r.def.Spec())
+	if err != nil {
+		return fmt.Errorf("write the definition of the workflow: %w", err)
+	}
+	state, steps, err := r.settle(ctx, turn, b, spec)
+	if err != nil {
+		return err
+	}
+	if ok, err := r.commit(ctx, state, steps, -1); ok || err != nil {
+		return err
+	}
+	r.k, err = r.t.readFlow(ctx)
+	return err
+}
+
+// commit writes what happened; false where something else was quicker.
+func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.FlowStep, due int64) (bool, error) {
+	x, err := engine.FlowTurn(r.t.agent.name, r.t.local, r.k.Ver, steps, &s, due, r.e.clock())
+	if err != nil {
+		return false, err
+	}
+	reply, err := r.e.apply(ctx, x)
+	if err != nil {
+		return false, failedStore(err)
+	}
+	if !reply.OK {
+		return false, nil
+	}
+	r.k.State, r.k.Ver = s, r.k.Ver+1
+	r.t.advance(x, reply, nil)
+	return true, nil
+}
+
+// feed hands in an event, whatever else happens to the instance meanwhile. An event that answers nothing is none.
+func (r *flowRun) feed(ctx context.Context, ev workflow.Event) error {
+	for range flowTries {
+		state, steps, err := r.turn(ctx, r.k.State, ev)
+		if err != nil || len(steps) == 0 {
+			return err
+		}
+		if ok, err := r.commit(ctx, state, steps, -1); ok || err != nil {
+			return err
+		}
+		if r.k, err = r.t.readFlow(ctx); err != nil {
+			return err
+		}
+	}
+	return action.Fail(action.Stale, "the instance changed %d times while an event was written", flowTries)
+}
+
+// tell gives an instance that this run does not hold an event, and makes it due.
+func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.State) (workflow.Event, error)) error {
+	for range flowTries {
+		v, err := r.e.lookAtTask(ctx, r.t.agent.name, r.t.local)
+		if err != nil {
+			return failedStore(err)
+		}
+		if r.k, err = r.t.readFlow(ctx); err != nil {
+			return err
+		}
+		switch {
+		case !v.Exists():
+			return ErrNoTask
+		case v.Task.Status.Ended():
+			return action.Fail(action.TaskClosed, "the task is %s", v.Task.Status)
+		case r.k.Ver == 0:
+			return action.Fail(action.NotLegal, "the instance has not begun yet; no worker has taken it up")
+		}
+		ev, err := event(v, &r.k.State)
+		if err != nil {
+			return err
+		}
+		ev.At = r.e.clock()
+		turn, err := r.def.Step(r.k.State, ev)
+		if err != nil {
+			return err
+		}
+		if turn.Absorbed != "" {
+			return fmt.Errorf("%w: %s", errAbsorbed, turn.Absorbed)
+		}
+		state, steps, err := r.turn(ctx, r.k.State, ev)
+		if err != nil {
+			return err
+		}
+		if ok, err := r.commit(ctx, state, steps, 0); ok || err != nil {
+			return err
+		}
+	}
+	return action.Fail(action.Stale, "the instance changed %d times while this was written; try again", flowTries)
+}
+
+// errAbsorbed says that an event came to nothing.
+var errAbsorbed = errors.New("it has no effect")
+
+// driveDue takes an instance in hand that has something to do, for [Engine.Work].
+func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {
+	return e.drive(ctx, e.adopt(s, task))
+}
+
+// drive does what there is to do for an instance, until it waits for somebody else or has ended.
+func (e *Engine) drive(ctx context.Context, t *Task) error {
+	v, err := t.peek(ctx)
+	if err != nil {
+		return err
+	}
+	if !v.Exists() || v.Task.Flow == nil {
+		_, err := e.apply(ctx, engine.DropFlow(t.agent.name, t.local))
+		return err
+	}
+	of := v.Task.Flow
+	def := e.flows.definition(of.Workflow, of.Version)
+	if def == nil {
+		if _, met := e.flows.missing.LoadOrStore([2]string{of.Workflow, of.Version}, true); !met {
+			e.cfg.Log.Warn("instances of a workflow are left to others", "workflow", of.Workflow, "version", of.Version, "error", ErrNoWorkflow)
+		}
+		return nil
+	}
+	r := &flowRun{e: e, t: t, def: def, later: 0, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
+	if held, err := r.hold(ctx); err != nil || !held {
+		return err
+	}
+	if r.k.Ver == 0 {
+		if err := r.begin(ctx, of); err != nil {
+			return errors.Join(err, r.letGo(ctx))
+		}
+	}
+	if v.Task.Status.Ended() {
+		if err := r.feed(ctx, r.gone()); err != nil {
+			return errors.Join(err, r.letGo(ctx))
+		}
+	}
+	return r.work(ctx)
+}
+
+func (r *flowRun) ttl() int64 { return r.e.cfg.Lease.Microseconds() }
+
+// hold takes the instance in hand; false where somebody else has it.
+func (r *flowRun) hold(ctx context.Context) (bool, error) {
+	holder := r.e.newOwner()
+	reply, err := r.e.apply(ctx, engine.HoldFlow(r.t.agent.name, r.t.local, holder, r.ttl()))
+	if err != nil {
+		return false, failedStore(err)
+	}
+	if !reply.OK {
+		return false, nil
+	}
+	r.holder = holder
+	if r.k, err = engine.FlowRead(&reply); err != nil {
+		return true, errors.Join(err, r.letGo(ctx))
+	}
+	return true, nil
+}
+
+// letGo puts the instance down for others to take up at once.
+func (r *flowRun) letGo(ctx context.Context) error {
+	k, err := r.t.readFlow(ctx)
+	if err == nil {
+		_, err = r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &k, engine.Rest{}))
+	}
+	return err
+}
+
+// work performs what is outstanding and hands in what comes of it.
+func (r *flowRun) work(ctx context.Context) (err error) {
+	keep := time.NewTicker(max(r.e.cfg.Lease/3, time.Millisecond))
+	defer keep.Stop()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer func() { // what is under way ends first: its answers are handed in by whoever takes the instance up
+		for len(r.hand) > 0 {
+			a := <-r.back
+			delete(r.hand, a.id)
+			if err == nil && a.err == nil && a.event != nil {
+				err = r.feed(context.WithoutCancel(ctx), *a.event)
+			}
+		}
+	}()
+	for {
+		if r.e.winding(ctx) {
+			cancel(ErrClosed)
+			return errors.Join(r.finish(ctx), r.letGo(context.WithoutCancel(ctx)))
+		}
+		if err := r.notice(ctx); err != nil {
+			return errors.Join(err, r.letGo(context.WithoutCancel(ctx)))
+		}
+		r.launch(ctx)
+		if len(r.hand) == 0 {
+			if done, err := r.rest(ctx); done || err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case a := <-r.back:
+			delete(r.hand, a.id)
+			switch {
+			case a.err != nil:
+				return errors.Join(a.err, r.letGo(context.WithoutCancel(ctx)))
+			case a.event == nil:
+				r.idle[a.id] = true
+			default:
+				if err := r.feed(context.WithoutCancel(ctx), *a.event); err != nil {
+					return err
+				}
+			}
+		case <-keep.C:
+			reply, err := r.e.apply(ctx, engine.KeepFlow(r.t.agent.name, r.t.local, r.holder, r.ttl()))
+			if err == nil && !reply.OK {
+				return errSuperseded // another worker has it; what is under way here is answered by its id
+			}
+		case <-ctx.Done():
+		}
+	}
+}
+
+// finish waits for what is under way and hands it in.
+func (r *flowRun) finish(ctx context.Context) error {
+	for len(r.hand) > 0 {
+		a := <-r.back
+		delete(r.hand, a.id)
+		if a.err == nil && a.event != nil {
+			if err := r.feed(context.WithoutCancel(ctx), *a.event); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// launch performs what is outstanding and not under way.
+func (r *flowRun) launch(ctx context.Context) {
+	for _, c := range r.k.State.Outstanding {
+		if len(r.hand) >= r.e.flows.Parallel {
+			return
+		}
+		if r.hand[c.ID] || r.idle[c.ID] || c.Held || c.Kind == workflow.Timer || c.Kind == workflow.Ask {
+			continue
+		}
+		r.hand[c.ID] = true
+		r.under.Store(c.ID, true)
+		go func() {
+			a := flowAnswer{id: c.ID, err: errExited}
+			defer func() {
+				r.under.Delete(c.ID)
+				r.back <- a
+			}()
+			a.event, a.err = r.perform(ctx, c)
+		}()
+	}
+}
+
+// rest puts the instance down where nothing is to be done now; it is not done where something happened meanwhile.
+func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
+	if r.k.State.Status.Terminal() {
+		if err := r.conclude(ctx); err != nil {
+			return true, errors.Join(err, r.letGo(ctx))
+		}
+	}
+	rest := engine.Rest{Due: -1}
+	if at, ok := r.nextTimer(); ok {
+		rest.Due = max(at-r.e.clock(), 0)
+	}
+	if r.later > 0 && (rest.Due < 0 || rest.Due > r.later.Microseconds()) {
+		rest.Due = r.later.Microseconds()
+	}
+	for _, w := range r.k.State.Waits() {
+		rest.Forbidden = rest.Forbidden || w.For == workflow.WaitPolicy
+	}
+	reply, err := r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &r.k, rest))
+	if err != nil {
+		return true, failedStore(err)
+	}
+	if reply.OK {
+		return true, nil
+	}
+	clear(r.idle)
+	r.k, err = r.t.readFlow(ctx)
+	return err != nil, err
+}
+
+func (r *flowRun) nextTimer() (at int64, ok bool) {
+	for _, c := range r.k.State.Outstanding {
+		if c.Kind == workflow.Timer && (!ok || c.At < at) {
+			at, ok = c.At, true
+		}
+	}
+	return at, ok
+}
+
+// definitionIn returns the definition that an instance runs by: as it is configured, or else as its ledger has it, by which
+// events can be taken, but nothing performed.
+func (e *Engine) definitionIn(ctx context.Context, agent, task string, of *engine.FlowOf) (*workflow.Definition, error) {
+	if d := e.flows.definition(of.Workflow, of.Version); d != nil {
+		return d, nil
+	}
+	for from := int64(1); ; from += recordPage {
+		page, err := e.store.Records(ctx, agent, task, from, recordPage)
+		if err != nil {
+			return nil, failedStore(err)
+		}
+		for _, rec := range page {
+			ev, err := ledger.Decode(rec.Val)
+			if err != nil {
+				return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
+			}
+			if ev.Type == ledger.WorkflowStart && ev.Flow != nil {
+				var spec workflow.Spec
+				if err := json.Unmarshal(ev.Flow.Spec, &spec); err != nil {
+					return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
+				}
+				return workflow.Compile(spec)
+			}
+		}
+		if len(page) < recordPage {
+			return nil, ErrNoWorkflow
+		}
+	}
+}
+
+// askRules makes the instances due that wait for other rules, once the policy has another version than when it was asked last.
+func (w *shift) askRules(ctx context.Context, s *agentState) {
+	e := w.e
+	now := e.rulesNow()
+	if was, asked := e.flows.rules.Load(s.agent.name); len(e.flows.Definitions) == 0 || asked && was == now {
+		return
+	}
+	for after := (txn.Queued{}); ; {
+		due, err := e.store.Queued(ctx, s.agent.name, engine.QueueForbidden, after, false, workPage)
+		if err != nil {
+			e.cfg.Log.Warn("work queue cannot be read", "queue", engine.QueueForbidden, "agent", s.agent.name, "error", err)
+			return
+		}
+		for _, q := range due {
+			if !w.take(ctx, s, engine.QueueFlows, q.Member, e.driveDue) {
+				return
+			}
+			after = q
+		}
+		if len(due) < workPage {
+			e.flows.rules.Store(s.agent.name, now)
+			return
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package delta
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/schema"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
+)
+
+// ID returns the id of the instance's task.
+func (i *Instance) ID() string { return i.t.ID() }
+
+// Task returns the instance's task: its budget, ledger, approvals.
+func (i *Instance) Task() *Task { return i.t }
+
+// Workflow returns the name and the version of what the instance runs.
+func (i *Instance) Workflow() (name, version string) { return i.of.Workflow, i.of.Version }
+
+// String names the instance.
+func (i *Instance) String() string { return "workflow " + i.of.Workflow + " as " + i.t.ID() }
+
+// State returns how far the instance has come. Of one that has not begun it is the zero value but for its names.
+func (i *Instance) State(ctx context.Context) (workflow.State, error) {
+	k, err := i.t.readFlow(ctx)
+	if err != nil {
+		return workflow.State{}, fmt.Errorf("state of %s: %w", i, err)
+	}
+	if k.Ver == 0 {
+		return workflow.State{Workflow: i.of.Workflow, Version: i.of.Version, Instance: i.t.local, Status: workflow.Running}, nil
+	}
+	return k.State, nil
+}
+
+// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules. Somebody must run
+// it: [Engine.Work], here or elsewhere.
+func (i *Instance) Wait(ctx context.Context) (workflow.State, error) {
+	for {
+		s, err := i.State(ctx)
+		if err != nil || len(s.Steps) > 0 && (s.Status.Terminal() || s.Parked()) {
+			return s, err
+		}
+		if !i.t.engine.pause(ctx, nil) {
+			return s, cmp.Or(context.Cause(ctx), ErrClosed)
+		}
+	}
+}
+
+// Run drives the instance, and those nested in it, until it has ended or nothing goes on without a person or other rules. It
+// is for programs that do not let [Engine.Work] do it; both at a time do no harm.
+func (i *Instance) Run(ctx context.Context) (workflow.State, error) {
+	e := i.t.engine
+	if err := alive(ctx); err != nil {
+		return workflow.State{}, err
+	}
+	if err := e.enter(); err != nil {
+		return workflow.State{}, err
+	}
+	defer e.inside.Done()
+	if i.def == nil {
+		return workflow.State{}, fmt.Errorf("run %s: version %q: %w", i, i.of.Version, ErrNoWorkflow)
+	}
+	for {
+		rests, s, err := e.driveAll(ctx, i.t)
+		if err != nil || rests {
+			return s, err
+		}
+		if !e.pause(ctx, e.wake) {
+			return s, cmp.Or(context.Cause(ctx), ErrClosed)
+		}
+	}
+}
+
+// driveAll drives an instance and those nested in it; it rests where nothing goes on any more.
+func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.State, err error) {
+	for {
+		if err := e.drive(ctx, t); err != nil {
+			return false, s, err
+		}
+		k, err := t.readFlow(ctx)
+		if err != nil || k.Ver == 0 {
+			return false, s, err
+		}
+		s = k.State
+		if v, err := t.peek(ctx); err != nil || v.Task.Status == engine.Paused {
+			return true, s, err
+		}
+		moved, nested := false, true
+		for _, c := range s.Outstanding {
+			if c.Kind != workflow.Spawn && c.Kind != workflow.Unwind && c.Kind != workflow.CancelChild {
+				continue
+			}
+			child, err := t.Child(ctx, c.Child)
+			if err != nil {
+				return false, s, err
+			}
+			task, err := child.Task(ctx)
+			if err != nil {
+				return false, s, err
+			}
+			still, _, err := e.driveAll(ctx, task)
+			if err != nil {
+				return false, s, err
+			}
+			nested = nested && still
+			moved = true
+		}
+		if moved {
+			again, err := t.readFlow(ctx)
+			if err != nil {
+				return false, s, err
+			}
+			if again.Ver != k.Ver {
+				continue
+			}
+		}
+		waiting := s
+		waiting.Outstanding = slices.DeleteFunc(slices.Clone(s.Outstanding), func(c workflow.Command) bool { return c.Kind == workflow.Spawn })
+		return nested && (s.Status.Terminal() || waiting.Parked()), s, nil
+	}
+}
+
+// Signal answers what a HUMAN step, or another that asks a person, waits for: the answer passes the strict edge and, when the
+// instance goes on, the schema of the intake. It is consumed once. It is for those whom the step names, or else the owners of
+// the workflow; where there are none, for the task's approvers and the engine's operators.
+func (i *Instance) Signal(ctx context.Context, step string, by Identity, answer json.RawMessage) error {
+	doc, no := schema.Canonical(answer, 0)
+	if no != nil {
+		return fmt.Errorf("signal %s: %w", i, no)
+	}
+	return i.tell(ctx, "signal", by, func(s *workflow.State) (workflow.Event, []string, error) {
+		w, err := waitOf(s, step, workflow.WaitIntake)
+		return workflow.Event{Kind: workflow.Intake, Of: w.ID, By: by.name, Output: json.RawMessage(doc.Text())}, w.Who, err
+	})
+}
+
+// Amend gives a step that waits after a denial, or for an operator, another input to be tried with. It passes all gates.
+func (i *Instance) Amend(ctx context.Context, step string, by Identity, input json.RawMessage) error {
+	doc, no := schema.Canonical(input, 0)
+	if no != nil {
+		return fmt.Errorf("amend %s: %w", i, no)
+	}
+	return i.tell(ctx, "amend", by, func(s *workflow.State) (workflow.Event, []string, error) {
+		w, err := waitOf(s, step, workflow.WaitPolicy, workflow.WaitOperator)
+		return workflow.Event{Kind: workflow.Amended, Of: w.ID, By: by.name, Output: json.RawMessage(doc.Text())}, nil, err
+	})
+}
+
+// Resume ends the wait of a step for an operator: retry tries again with fresh budgets, otherwise the step fails. With step ""
+// it ends a pause of the instance.
+func (i *Instance) Resume(ctx context.Context, step string, by Identity, retry bool, reason string) error {
+	return i.tell(ctx, "resume", by, func(s *workflow.State) (workflow.Event, []string, error) {
+		ev := workflow.Event{Kind: workflow.Resumed, By: by.name, OK: retry, Text: action.Cut(reason)}
+		if step == "" && s.Held {
+			return ev, nil, nil
+		}
+		w, err := waitOf(s, step, workflow.WaitOperator)
+		ev.Of = w.ID
+		return ev, nil, err
+	})
+}
+
+// Pause holds the instance back until it is resumed.
+func (i *Instance) Pause(ctx context.Context, by Identity, reason string) error {
+	return i.tell(ctx, "pause", by, func(*workflow.State) (workflow.Event, []string, error) {
+		return workflow.Event{Kind: workflow.Paused, By: by.name, Text: action.Cut(reason)}, nil, nil
+	})
+}
+
+// CancelMode says how an instance is cancelled.
+type CancelMode struct {
+	After bool // what is under way ends first
+	Keep  bool // what completed is not undone
+}
+
+// Cancel ends the instance: what completed is undone unless it is to be kept. It returns once that is recorded; the undoing is
+// work like any other. [Task.Cancel] of its task stops it at once and undoes nothing. Anybody whom the engine knows may
+// cancel: to stop is never worse than to go on.
+func (i *Instance) Cancel(ctx context.Context, by Identity, mode CancelMode, reason string) error {
+	return i.tell(ctx, "cancel", by, func(*workflow.State) (workflow.Event, []string, error) {
+		return workflow.Event{Kind: workflow.Cancelled, By: by.name, Text: action.Cut(reason), After: mode.After, Keep: mode.Keep}, []string{approval.Anybody}, nil
+	})
+}
+
+// waitOf finds what a step waits for; with step "" the only such wait.
+func waitOf(s *workflow.State, step string, kinds ...workflow.WaitKind) (workflow.Wait, error) {
+	var found []workflow.Wait
+	for _, w := range s.Waits() {
+		if slices.Contains(kinds, w.For) && (step == "" || w.Step == step) {
+			found = append(found, w)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return workflow.Wait{}, fmt.Errorf("%d steps wait for that; say which", len(found))
+	case step == "":
+		return workflow.Wait{}, fmt.Errorf("nothing waits for that now (%s)", kinds[0])
+	}
+	return workflow.Wait{}, fmt.Errorf("step %q does not wait for that now (%s)", step, kinds[0])
+}
+
+// tell gives the instance a person's word, where they may give it.
+func (i *Instance) tell(ctx context.Context, what string, by Identity, event func(*workflow.State) (workflow.Event, []string, error)) error {
+	t, e := i.t, i.t.engine
+	if err := errors.Join(alive(ctx), e.mine(by)); err != nil {
+		return fmt.Errorf("%s %s: %w", what, i, err)
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.inside.Done()
+	def, err := e.definitionIn(ctx, t.agent.name, t.local, &i.of)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, i, err)
+	}
+	r := &flowRun{e: e, t: t, def: def}
+	err = r.tell(ctx, func(v *engine.View, s *workflow.State) (workflow.Event, error) {
+		ev, who, err := event(s)
+		if err != nil {
+			return ev, err
+		}
+		return ev, i.mayTell(v, who, by)
+	})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, i, err)
+	}
+	e.nudge()
+	return nil
+}
+
+// mayTell reports why somebody's word does not count: who names those whose does, nobody is those who operate the task.
+func (i *Instance) mayTell(v *engine.View, who []string, by Identity) error {
+	if len(who) == 0 {
+		return engine.MayOperate(v, i.t.engine.cfg.Operators, i.t.engine.whoIs(by, ""))
+	}
+	return approval.MayDecide(approval.Request{Agent: v.Task.Agent}, who, approval.Person{Name: by.name, Roles: by.roles})
+}

@@ -1,0 +1,261 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
+)
+
+// A task may run a workflow. The state of the instance is one cold cell of the task; it is what the events of the machine,
+// which are in the task's ledger, come to. Everything that happens to the instance is one transaction: it expects the cell
+// as it was read, appends what happened, and puts the cell. What else happens to the task and may matter to the instance
+// (an approval that is decided, a child that ends, a pause that is over) is marked in its event and makes the instance due.
+const (
+	cellFlow   = "flow"       // Record: the state, a workflow.State
+	cellFlowIn = "flow-input" // Record: what the instance begins with
+	tokenFlow  = "flow-hold"  // Record: held by the worker that it names, until it expires
+	countWakes = "flow-wakes" // Task: how often something happened to the task that the instance may wait for
+
+	// QueueFlows holds tasks whose instance has something to do, due when it has. QueueForbidden those whose instance waits
+	// for other rules.
+	QueueFlows     = "flows"
+	QueueForbidden = "forbidden"
+)
+
+// FlowOf says which workflow a task runs.
+type FlowOf struct {
+	Workflow string          `json:"workflow"`
+	Version  string          `json:"version"`
+	Input    json.RawMessage `json:"input,omitempty"` // only on its way: a task that exists has it in a cell of its own
+	Parent   string          `json:"parent,omitempty"`
+}
+
+// FlowKnown is what was read of an instance.
+type FlowKnown struct {
+	State workflow.State
+	Ver   int64 // 0: it has not begun
+	Input json.RawMessage
+	Held  string // the worker that holds it, "" for nobody
+	Wakes int64
+	Now   int64 // store time, µs
+}
+
+// ReadFlow reads an instance; it changes nothing.
+func ReadFlow(agent, task string) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellFlow}, txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellFlowIn},
+		txn.Clause{Op: txn.Read, Scope: txn.Record, Key: tokenFlow}, txn.Clause{Op: txn.Read, Scope: txn.Task, Key: countWakes})
+	return t
+}
+
+// FlowRead decodes what ReadFlow, or a refused transaction that reads as much, brought.
+func FlowRead(r *txn.Reply) (k FlowKnown, err error) {
+	rec := &r.Fresh.Record
+	c := rec.Cells[cellFlow]
+	k = FlowKnown{Ver: c.Ver, Wakes: r.Fresh.Task.Counters[countWakes], Now: r.Now}
+	if in := rec.Cells[cellFlowIn]; in.Ver > 0 {
+		k.Input = json.RawMessage(in.Val)
+	}
+	if t, has := rec.Tokens[tokenFlow]; has && t.Live(r.Now) {
+		k.Held = t.State
+	}
+	if c.Ver > 0 {
+		if err := json.Unmarshal([]byte(c.Val), &k.State); err != nil {
+			return k, fmt.Errorf("the instance of the workflow cannot be read: %w", err)
+		}
+	}
+	return k, nil
+}
+
+// HoldFlow takes an instance in hand for a time, where nobody has it. It stays due, when the time is over: whoever dies with
+// it has not taken it along.
+func HoldFlow(agent, task, holder string, ttl int64) *txn.Txn {
+	t := ReadFlow(agent, task)
+	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Record, Key: tokenFlow}, txn.Clause{Op: txn.Set, Scope: txn.Record, Key: tokenFlow, To: holder, N: ttl},
+		txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: ttl})
+	return t
+}
+
+// KeepFlow prolongs the hold.
+func KeepFlow(agent, task, holder string, ttl int64) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Record, Key: tokenFlow, From: holder, N: -1}, txn.Clause{Op: txn.Set, Scope: txn.Record, Key: tokenFlow, To: holder, N: ttl},
+		txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: ttl})
+	return t
+}
+
+// Rest is how an instance is put down.
+type Rest struct {
+	Due       int64 // µs from now until it has something to do; negative: not by itself
+	Forbidden bool  // it waits for other rules
+}
+
+// RestFlow puts an instance down, where nothing happened to it since it was read.
+func RestFlow(agent, task, holder string, k *FlowKnown, r Rest) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: k.Ver},
+		txn.Clause{Op: txn.Count, Scope: txn.Task, Key: countWakes, Min: k.Wakes, Max: k.Wakes},
+		txn.Clause{Op: txn.Take, Scope: txn.Record, Key: tokenFlow, From: holder, N: -1, Soft: true})
+	if r.Due >= 0 {
+		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: r.Due})
+	} else {
+		t.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueFlows, Val: task})
+	}
+	op := txn.Unqueue
+	if r.Forbidden {
+		op = txn.Queue
+	}
+	t.Add(txn.Clause{Op: op, Scope: txn.Agent, Key: QueueForbidden, Val: task})
+	return t
+}
+
+// DropFlow takes a task out of the queues that runs nothing any more.
+func DropFlow(agent, task string) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueFlows, Val: task}, txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueForbidden, Val: task})
+	return t
+}
+
+// FlowStep is one event of the machine and what it came to.
+type FlowStep struct {
+	Event json.RawMessage // a workflow.Event, of the first one a workflow.Begin
+	Spec  json.RawMessage // of the first one
+	Trail []workflow.Entry
+}
+
+// FlowTurn writes events of the machine and the state they come to. due is when the instance has something to do, µs from
+// now; negative leaves that as it is, for whoever holds the instance.
+func FlowTurn(agent, task string, ver int64, steps []FlowStep, state *workflow.State, due, at int64) (*txn.Txn, error) {
+	text, err := json.Marshal(state)
+	if err != nil {
+		return nil, fmt.Errorf("write the instance of the workflow: %w", err)
+	}
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: ver})
+	for i := range steps {
+		for _, e := range flowEvents(agent, task, &steps[i], at) {
+			write(t, &e, nil)
+		}
+	}
+	t.Add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellFlow, Val: string(text)})
+	if due >= 0 {
+		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: due})
+	}
+	return t, nil
+}
+
+// flowEvents are the records of one step: those of its trail, the first of which carries the machine's event.
+func flowEvents(agent, task string, s *FlowStep, at int64) []ledger.Event {
+	out := make([]ledger.Event, 0, max(len(s.Trail), 1))
+	for i := range s.Trail {
+		n := &s.Trail[i]
+		out = append(out, ledger.Event{
+			V: ledger.Version, Type: ledger.Type(n.Kind), At: at, Agent: agent, Task: task, Attempt: n.Attempt, Call: n.Call, Child: n.Child,
+			Code: n.Code, Charged: n.Cost, Identity: n.By, Digest: n.Digest, Text: n.Text, Failure: n.Failure,
+			Flow: &ledger.Flow{Phase: n.Phase, Step: n.Step, Kind: string(n.Type), Iteration: n.Iteration},
+		})
+	}
+	if len(out) == 0 {
+		out = append(out, ledger.Event{V: ledger.Version, Type: ledger.WorkflowEvent, At: at, Agent: agent, Task: task, Flow: &ledger.Flow{}})
+	}
+	out[0].Flow.Event, out[0].Flow.Spec = s.Event, s.Spec
+	return out
+}
+
+// wakes are the events after which an instance looks again at what it waits for.
+func wakesFlow(t ledger.Type) bool {
+	switch t {
+	case ledger.ApprovalApproved, ledger.ApprovalRejected, ledger.ApprovalRevoked, ledger.ApprovalExpired, ledger.Resolved,
+		ledger.TaskChanged, ledger.TaskCancelled, ledger.TaskClosed, ledger.EscalationResolved, ledger.ChildEnded:
+		return true
+	}
+	return false
+}
+
+func (c *changes) wake(e *ledger.Event) {
+	if slices.ContainsFunc(c.list, func(k txn.Clause) bool { return k.Op == txn.Count && k.Key == countWakes }) {
+		return // the same transaction does already
+	}
+	c.add(txn.Clause{Op: txn.Count, Scope: txn.Task, Key: countWakes, N: 1, Min: txn.NoMin, Max: txn.NoMax, Soft: true},
+		txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: e.Task})
+}
+
+// FoldFlow derives the state of an instance from the ledger of its task alone; false where that runs no workflow, or it has
+// not begun.
+func FoldFlow(records []txn.Stored) (s workflow.State, is bool, err error) {
+	var def *workflow.Definition
+	for _, r := range records {
+		e, err := ledger.Decode(r.Val)
+		if err != nil {
+			return s, is, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if e.Flow == nil || e.Flow.Event == nil {
+			continue
+		}
+		var turn workflow.Turn
+		if e.Type == ledger.WorkflowStart {
+			var begin workflow.Begin
+			var spec workflow.Spec
+			if err := json.Unmarshal(e.Flow.Spec, &spec); err != nil {
+				return s, is, fmt.Errorf("record %d: definition: %w", r.Seq, err)
+			}
+			if err := json.Unmarshal(e.Flow.Event, &begin); err != nil {
+				return s, is, fmt.Errorf("record %d: begin: %w", r.Seq, err)
+			}
+			if def, err = workflow.Compile(spec); err != nil {
+				return s, is, fmt.Errorf("record %d: definition: %w", r.Seq, err)
+			}
+			turn, err = def.Start(begin)
+			is = true
+		} else if def != nil {
+			var ev workflow.Event
+			if err := json.Unmarshal(e.Flow.Event, &ev); err != nil {
+				return s, is, fmt.Errorf("record %d: event: %w", r.Seq, err)
+			}
+			turn, err = def.Step(s, ev)
+		}
+		if err != nil {
+			return s, is, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		s = turn.State
+	}
+	return s, is, nil
+}
+
+// outsideFlow refuses what the workflow of the task did not command: its steps are at their position, and nothing else is.
+func (r *round) outsideFlow() *action.Failure {
+	if r.view.Task.Flow == nil || r.call.Flow || r.call.Intent.Within != "" || r.call.Resume {
+		return nil
+	}
+	return action.Fail(action.NotLegal, "the task runs workflow %q, which makes its calls; this is none of them", r.view.Task.Flow.Workflow)
+}
+
+// ReadCall reads which intent bears a call id; it changes nothing.
+func ReadCall(agent, task, id string) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellCall + id})
+	return t
+}
+
+// CallIntent returns the intent, from what ReadCall brought; "" for none.
+func CallIntent(record *txn.Space, id string) string {
+	intent, _, _ := strings.Cut(record.Cells[cellCall+id].Val, "\n")
+	return intent
+}
+
+// BarCall keeps a call id that no call bears from ever being used: a worker that was told to make the call, and no longer is
+// to, may be about to.
+func BarCall(v *View, id string, who Who) *txn.Txn {
+	t := &txn.Txn{Agent: v.Task.Agent, Task: v.Task.ID, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellCall + id})
+	e := v.event(ledger.CallCancelled, who.At)
+	e.Call, e.Reason = id, who.Reason
+	write(t, &e, nil)
+	return t
+}
