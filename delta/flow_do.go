@@ -174,7 +174,7 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 		ev.Failure = action.Fail(action.Unavailable, "planner %q is not configured", c.Planner)
 		return ev, nil
 	}
-	if _, err := r.t.freshView(ctx); err != nil {
+	if _, err := r.t.freshView(ctx, txn.Reply{}); err != nil {
 		return nil, failedStore(err)
 	}
 	var estimate action.Cost
