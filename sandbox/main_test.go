@@ -1,12 +1,14 @@
 package sandbox_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -79,19 +81,28 @@ func self(t *testing.T, as string, c sandbox.Config) *sandbox.Command {
 	return box(t, c).Command("/tool")
 }
 
-// box makes a sandbox, where there can be one: everywhere but on a machine without bubblewrap that is no CI.
+// box makes a sandbox, where there can be one: a CI must be able to.
 func box(t *testing.T, c sandbox.Config) *sandbox.Sandbox {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil && c.None == "" {
+	if why := usable(); why != "" && c.None == "" {
 		if os.Getenv("CI") != "" {
-			t.Fatal("there is no bwrap: make deps installs it")
+			t.Fatal("no tool can be confined here: " + why)
 		}
-		t.Skip("there is no bwrap here: make deps installs it, or the package bubblewrap")
+		t.Skip("no tool can be confined here: " + why)
 	}
 	s, err := sandbox.New(c)
 	require.NoError(t, err)
 	return s
 }
+
+// usable says why no tool can be confined here.
+var usable = sync.OnceValue(func() string {
+	s, err := sandbox.New(sandbox.Config{})
+	if err != nil {
+		return err.Error()
+	}
+	return s.Probe(context.Background()).Err
+})
 
 // program is the test binary where everybody can run it.
 func program(t *testing.T) string {
@@ -115,8 +126,5 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// runnable reports whether tools can be run here.
-func runnable() bool {
-	_, err := exec.LookPath("bwrap")
-	return err == nil || os.Getenv("CI") != ""
-}
+// runnable reports whether an example can show a tool.
+func runnable() bool { return usable() == "" || os.Getenv("CI") != "" }

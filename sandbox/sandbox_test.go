@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -330,4 +332,18 @@ func TestWithoutBeingRoot(t *testing.T) {
 func TestErrorsSayWhatIsWrong(t *testing.T) {
 	assert.Equal(t, "the tool was ended by signal 9", (&sandbox.ExitError{Code: 137}).Error())
 	assert.Equal(t, "the tool ended with exit code 2: no", (&sandbox.ExitError{Code: 2, Stderr: "no"}).Error())
+}
+
+// TestManyAtOnce: calls share nothing, and none waits for another's pipes.
+func TestManyAtOnce(t *testing.T) {
+	c := box(t, sandbox.Config{}).Command("sh", "-c", `read x; echo "$x" > /tmp/x; sleep 0.1; cat /tmp/x`)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			res, err := c.Run(context.Background(), fmt.Appendf(nil, "%d\n", i))
+			assert.NoError(t, err, string(res.Stderr))
+			assert.Equal(t, fmt.Sprintf("%d\n", i), string(res.Stdout))
+		})
+	}
+	all.Wait()
 }
