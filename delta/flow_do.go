@@ -174,9 +174,6 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 		ev.Failure = action.Fail(action.Unavailable, "planner %q is not configured", c.Planner)
 		return ev, nil
 	}
-	if _, err := r.t.freshView(ctx, txn.Reply{}); err != nil {
-		return nil, failedStore(err)
-	}
 	var estimate action.Cost
 	if est, ok := p.(Estimator); ok {
 		got, err := contain(ctx, &r.e.planners, asideLimit, 0, func(context.Context) (action.Cost, error) { return est.EstimatePlan(), nil })
