@@ -125,3 +125,19 @@ func (n *intake) take() (agents map[string]bool, books map[book]*tail) {
 	}
 	return agents, books
 }
+
+// takeAgents returns the agents that have outcomes to fold; ledgers stay noted.
+func (n *intake) takeAgents() map[string]bool {
+	agents := map[string]bool{}
+	for i := range n.lanes {
+		l := &n.lanes[i]
+		l.mu.Lock()
+		a := l.agents
+		l.agents = nil
+		l.mu.Unlock()
+		for name := range a {
+			agents[name] = true
+		}
+	}
+	return agents
+}

@@ -27,6 +27,8 @@ type keeper struct {
 	mu      sync.Mutex
 	sealed  map[book]mark
 	failed  map[book]bool // of the goroutine alone
+	full    bool          // ledgers have much to seal
+	looked  time.Time     // when they were sealed last
 	pay     bool          // debts may be paid
 	hurry   bool          // look now
 	armed   bool          // the timer will make it look
@@ -100,6 +102,7 @@ func (k *keeper) task(agent, task string, written ...txn.Stored) {
 	if full || !k.awake.Load() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		k.full = k.full || full
 		k.soon(full)
 	}
 }
@@ -245,7 +248,7 @@ func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more
 	}
 	k.hurry = false
 	k.awake.Store(k.armed) // before taking: who saw it awake is taken
-	agents, books = k.in.take()
+	agents, books = k.taken()
 	pay = k.pay
 	k.pay, k.busy = false, true
 	if k.closing && len(agents) == 0 && len(books) == 0 {
@@ -254,6 +257,20 @@ func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more
 		return nil, map[book]*tail{}, false, false
 	}
 	return agents, books, pay, true
+}
+
+// sealedEvery is how often at most ledgers are sealed, where that costs trips, that have little to seal. Folds go on between:
+// calls wait for them.
+const sealedEvery = 50 * time.Millisecond
+
+// taken takes up what is due; the caller holds the lock.
+func (k *keeper) taken() (agents map[string]bool, books map[book]*tail) {
+	now := time.Now()
+	if k.e.instant == nil && k.waiting == 0 && !k.closing && !k.full && now.Sub(k.looked) < sealedEvery {
+		return k.in.takeAgents(), map[book]*tail{}
+	}
+	k.looked, k.full = now, false
+	return k.in.take()
 }
 
 func (k *keeper) report(err error, what string, b book) {

@@ -133,6 +133,9 @@ func (t *tape) keep(c redis.Cmder) {
 	t.sent = append(t.sent, slices.Clone(c.Args()))
 }
 
+// leaseAt is where the lease is named among the arguments of a transaction.
+const leaseAt = 10
+
 // recorded is what one governed call sends: its begin and its settle, and the intent they name.
 type recorded struct {
 	begin, settle []string
@@ -156,8 +159,8 @@ func (d *desk) record(ctx context.Context, task int) (recorded, error) {
 		text := make([]string, len(args))
 		for i, a := range args {
 			text[i] = fmt.Sprint(a)
-			if b, ok := a.(bool); ok {
-				text[i] = map[bool]string{true: "1", false: "0"}[b]
+			if s, ok := a.(*string); ok {
+				text[i] = *s
 			}
 		}
 		if text[0] != "evalsha" || len(text) < 10 {
@@ -171,7 +174,7 @@ func (d *desk) record(ctx context.Context, task int) (recorded, error) {
 		switch text[3+keys] {
 		case "B":
 			r.begin = text
-			_, r.intent, _ = strings.Cut(text[len(text)-1], "\n")
+			_, r.intent, _ = strings.Cut(text[3+keys+leaseAt], "\n")
 		case "X":
 			r.settle = text
 		}

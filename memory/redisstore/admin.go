@@ -75,7 +75,7 @@ func (s *Store) Forget(ctx context.Context, agent, task string) error {
 	if n > 0 {
 		return fmt.Errorf("forget task %q of agent %q: %w", task, agent, memory.ErrKept)
 	}
-	err = s.client.Unlink(ctx, k.records(task), k.ledger(task), k.links(task), k.odd(task)).Err()
+	err = s.client.Unlink(ctx, k.records(task), k.ends(task), k.ledger(task), k.links(task), k.odd(task)).Err()
 	return s.done(ctx, "forget", err)
 }
 

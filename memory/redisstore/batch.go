@@ -28,40 +28,49 @@ type batcher struct {
 
 // job is one script that somebody waits for.
 type job struct {
-	script *redis.Script
-	keys   []string
-	args   []any
-	cmd    *redis.Cmd
-	done   chan struct{} // closed when cmd has its answer
+	cmd  *redis.Cmd
+	done chan struct{} // closed when cmd has its answer
+}
+
+// evaluation is a command that runs a script.
+func evaluation(ctx context.Context, args []any) *redis.Cmd {
+	c := redis.NewCmd(ctx, args...)
+	c.SetFirstKeyPos(3)
+	return c
 }
 
 // run runs a script by its hash, and sends its text where the server has forgotten it. A caller whose context ends does not
 // wait for the answer: whether the script ran is not known then.
-func (b *batcher) run(ctx context.Context, script *redis.Script, keys []string, args []any) ([]any, error) {
-	j := b.take(script, keys, args)
+func (b *batcher) run(ctx context.Context, which script, args []any) ([]any, error) {
+	cmd := evaluation(ctx, args)
+	j := b.take(cmd)
 	defer b.leave()
 	if j == nil {
-		return script.Run(ctx, b.client, keys, args...).Slice()
+		_ = b.client.Process(ctx, cmd)
+	} else {
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if v, err := j.cmd.Slice(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if v, err := cmd.Slice(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return v, err
 	}
-	return script.Run(ctx, b.client, keys, args...).Slice()
+	args[0], args[1] = "eval", which.text
+	cmd = evaluation(ctx, args)
+	_ = b.client.Process(ctx, cmd)
+	return cmd.Slice()
 }
 
 // take counts a call in, and puts it into the queue where it is to share a trip.
-func (b *batcher) take(script *redis.Script, keys []string, args []any) *job {
+func (b *batcher) take(cmd *redis.Cmd) *job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.aloft++; b.aloft <= aloneUpTo {
 		return nil
 	}
-	j := &job{script: script, keys: keys, args: args, done: make(chan struct{})}
+	j := &job{cmd: cmd, done: make(chan struct{})}
 	b.queue = append(b.queue, j)
 	if b.running < trips {
 		b.running++
@@ -100,7 +109,7 @@ func (b *batcher) trip(jobs []*job) {
 	ctx := context.Background()
 	p := b.client.Pipeline()
 	for _, j := range jobs {
-		j.cmd = j.script.EvalSha(ctx, p, j.keys, j.args...)
+		_ = p.Process(ctx, j.cmd)
 	}
 	_, _ = p.Exec(ctx) // each job has its own error
 	for _, j := range jobs {

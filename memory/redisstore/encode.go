@@ -1,38 +1,49 @@
 package redisstore
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // The script's arguments:
 //
-//	phase fence owner ttl step flags  nT nR nA  keep  names…  clauses…  member
+//	phase flags fence owner  nT nR nA  keep step ttl lease  names…  entries…
 //
 // with flags for: raises the task's revision, raises the agent's, reads, writes to the task, expires; nT field names of the
-// task's hash, nR of its records' and nA of the agent's, then a few arguments for each clause, which speak of fields and
-// keys by number, and the name of the lease in its queue. Its keys are those of task, records, agent, leases, ends and the
-// task's ledger, then the ledgers and queues that the clauses name.
+// task's hash, nR of its records' and nA of the agent's; the name of the lease in its queue. Entries are of one letter and
+// what it needs: first conditions on the time, then one for each field that a clause speaks of, in the order of the fields,
+// with all that the clauses want of it; then what is appended, in the order of the clauses. Its keys are those of task,
+// records, agent, leases, ends and the task's ledger, then the ledgers and queues that the clauses name.
 type encoder struct {
-	keys   keys
-	t      *txn.Txn
-	names  [3][]string    // task, records, agent
-	number map[field]int  // of a field within its hash, from 1
-	where  map[string]int // number of a key, from 1
-	k      []string
-	a      []any
-	events []string // of the task, in order
+	keys  *taskKeys
+	t     *txn.Txn
+	slots []slot
+	next  []int32 // of each clause the one that speaks of the same field after it, -1 for none
+	many  map[field]int
+	names [3][]string // task, records, agent
+	from  []int       // the clause of each entry that has a condition
+	k     []string
+	text  []string // the arguments
+	arena []byte   // what they are made of
+	row   int      // where the arguments ended with links in a row
+	lease bool     // the records are headed by the intent's lease
 }
 
 // field is a name space and a name within a hash: what a clause speaks of.
 type field struct {
-	hash int
+	hash byte // 0, 1, 2: task, records, agent
 	kind byte
 	key  string
+}
+
+// slot is a field and the first and last clause that speaks of it, -1 for none that does more than read.
+type slot struct {
+	field
+	first, last int32
 }
 
 // Fields that hashes start with: the head, and the agent's pending outcomes.
@@ -50,71 +61,111 @@ var reserved = []string{"agent", "notes", "queue", "ends", "task", "records", "l
 // linkSize is the length of a chain link that is stored in place.
 const linkSize = 64
 
-func encode(ks keys, t *txn.Txn, keep int64) *encoder {
-	e := &encoder{keys: ks, t: t, number: map[field]int{}, where: map[string]int{}}
-	e.names[2] = append(e.names[2], headAgent...)
-	if t.Task != "" {
-		e.names[0] = append(e.names[0], headTask...)
-		e.names[1] = append(e.names[1], "l"+t.Intent)
-	}
+func encode(ks *taskKeys, t *txn.Txn, keep int64) *encoder {
+	e := &encoder{keys: ks, t: t}
+	e.slots = make([]slot, 0, len(t.Clauses)+2)
+	e.next = make([]int32, len(t.Clauses))
+	e.from = make([]int, 0, len(t.Clauses)+2)
+	e.arena = make([]byte, 0, 256+40*len(t.Clauses))
+	e.text = make([]string, 0, 16+5*len(t.Clauses))
 	reads, expires, writes := false, false, t.Phase != txn.Plain
+	e.lease = t.Task != "" && t.Intent != ""
 	for i := range t.Clauses {
 		c := &t.Clauses[i]
-		e.nameFields(c)
+		e.next[i] = -1
+		e.slot(c, int32(i))
 		reads, expires = reads || c.Op == txn.Read, expires || c.Op == txn.Expire
 		switch c.Op {
 		case txn.Put, txn.Count, txn.Set, txn.Take, txn.Event, txn.Expire:
 			writes = writes || c.Scope != txn.Agent
 		}
+		e.lease = e.lease || c.Scope == txn.Record
 	}
 	inTask, inAgent := t.Raises()
-	e.k = []string{ks.task(t.Task), ks.records(t.Task), ks.agent(), ks.queue(txn.Leases), ks.ends(), ks.ledger(t.Task)}
-	if t.Task != "" {
-		e.where[e.k[5]] = 6
-	}
-	e.a = make([]any, 0, 12+len(e.number)+5*len(t.Clauses))
-	e.a = append(e.a, string(rune(t.Phase)), t.Fence, t.Owner, t.TTL, t.Step, flags(inTask, inAgent, reads, writes, expires),
-		len(e.names[0]), len(e.names[1]), len(e.names[2]), keep)
+	e.k = append(make([]string, 0, 10), ks.task, ks.records, ks.agent, ks.leases, ks.ends, ks.ledger)
+	e.fieldNames()
+	e.add(string(rune(t.Phase)), flags(inTask, inAgent, reads, writes, expires))
+	e.int(t.Fence)
+	e.add(t.Owner)
 	for _, names := range e.names {
-		for _, n := range names {
-			e.a = append(e.a, n)
-		}
+		e.int(int64(len(names)))
 	}
+	e.int(keep)
+	e.int(t.Step)
+	e.int(t.TTL)
+	e.join(t.Task, "\n", t.Intent)
+	for _, names := range e.names {
+		e.add(names...)
+	}
+	e.entries()
 	for i := range t.Clauses {
-		e.clause(&t.Clauses[i])
+		e.appends(&t.Clauses[i])
 	}
-	e.a = append(e.a, t.Task+"\n"+t.Intent)
 	return e
 }
 
-func (e *encoder) nameFields(c *txn.Clause) {
+// slot notes which fields a clause speaks of.
+func (e *encoder) slot(c *txn.Clause, i int32) {
 	cells, counters, tokens := c.Names()
+	reads := c.Op == txn.Read
 	if cells {
-		e.name(c, 'v')
+		e.speaks(field{hashOf(c.Scope), 'v', c.Key}, i, reads)
 	}
 	if counters {
-		e.name(c, 'c')
+		e.speaks(field{hashOf(c.Scope), 'c', c.Key}, i, reads)
 	}
 	if tokens {
-		e.name(c, 'k')
+		e.speaks(field{hashOf(c.Scope), 'k', c.Key}, i, reads)
 	}
-	if c.Op == txn.Expire && c.Scope == txn.Record {
-		e.name(c, 'l')
-	}
-}
-
-func (e *encoder) name(c *txn.Clause, kind byte) {
-	f := field{hashOf(c.Scope), kind, c.Key}
-	if kind == 'l' && c.Key == e.t.Intent {
-		e.number[f] = 1 // it heads the records
-	}
-	if e.number[f] == 0 {
-		e.names[f.hash] = append(e.names[f.hash], string(kind)+c.Key)
-		e.number[f] = len(e.names[f.hash])
+	if c.Op == txn.Expire && c.Scope == txn.Record && c.Key != e.t.Intent {
+		e.speaks(field{hashOf(c.Scope), 'l', c.Key}, i, true)
 	}
 }
 
-func hashOf(s txn.Scope) int {
+func (e *encoder) speaks(f field, i int32, reads bool) {
+	s := e.find(f)
+	if s < 0 {
+		s = len(e.slots)
+		e.slots = append(e.slots, slot{f, -1, -1})
+		if e.many != nil {
+			e.many[f] = s
+		}
+	}
+	switch at := &e.slots[s]; {
+	case reads:
+	case at.first < 0:
+		at.first, at.last = i, i
+	default:
+		e.next[at.last] = i
+		at.last = i
+	}
+}
+
+// fewSlots is how many fields are looked through one by one.
+const fewSlots = 24
+
+func (e *encoder) find(f field) int {
+	if e.many != nil {
+		if s, ok := e.many[f]; ok {
+			return s
+		}
+		return -1
+	}
+	for s := range e.slots {
+		if e.slots[s].field == f {
+			return s
+		}
+	}
+	if len(e.slots) == fewSlots {
+		e.many = make(map[field]int, len(e.next))
+		for s := range e.slots {
+			e.many[e.slots[s].field] = s
+		}
+	}
+	return -1
+}
+
+func hashOf(s txn.Scope) byte {
 	switch s {
 	case txn.Task:
 		return 0
@@ -124,162 +175,261 @@ func hashOf(s txn.Scope) int {
 	return 2
 }
 
-// of returns the number of a field among all.
-func (e *encoder) of(c *txn.Clause, kind byte) int {
-	return e.at(field{hashOf(c.Scope), kind, c.Key})
-}
-
-func (e *encoder) at(f field) int {
-	n := e.number[f]
-	for i := range f.hash {
-		n += len(e.names[i])
+// fieldNames lists the fields hash by hash.
+func (e *encoder) fieldNames() {
+	slices.SortStableFunc(e.slots, func(a, b slot) int { return int(a.hash) - int(b.hash) })
+	all := make([]string, 0, len(e.slots)+4)
+	at := 0
+	for h := range e.names {
+		from := len(all)
+		switch {
+		case h == 0 && e.t.Task != "":
+			all = append(all, headTask...)
+		case h == 1 && e.lease:
+			all = append(all, e.named('l', e.t.Intent))
+		case h == 2:
+			all = append(all, headAgent...)
+		}
+		for ; at < len(e.slots) && int(e.slots[at].hash) == h; at++ {
+			s := &e.slots[at]
+			all = append(all, e.named(s.kind, s.key))
+		}
+		e.names[h] = all[from:len(all):len(all)]
 	}
-	return n
+	e.many = nil
 }
 
-// key returns the number of a key, which joins those the script is given.
-func (e *encoder) key(name string) int {
-	if e.where[name] == 0 {
-		e.k = append(e.k, name)
-		e.where[name] = len(e.k)
+func (e *encoder) named(kind byte, key string) string {
+	from := len(e.arena)
+	e.arena = append(append(e.arena, kind), key...)
+	return e.since(from)
+}
+
+// made returns a text put together in the arena.
+func (e *encoder) made(parts ...string) string {
+	from := len(e.arena)
+	for _, p := range parts {
+		e.arena = append(e.arena, p...)
 	}
-	return e.where[name]
+	return e.since(from)
 }
 
-func (e *encoder) clause(c *txn.Clause) {
-	op := string(rune(c.Op))
+// since returns what was appended to the arena; it stays as it is when the arena moves on.
+func (e *encoder) since(from int) string {
+	return unsafe.String(unsafe.SliceData(e.arena[from:]), len(e.arena)-from)
+}
+
+func (e *encoder) add(args ...string)   { e.text = append(e.text, args...) }
+func (e *encoder) join(parts ...string) { e.text = append(e.text, e.made(parts...)) }
+func (e *encoder) key(name string) int64 {
+	if i := slices.Index(e.k, name); i >= 0 {
+		return int64(i + 1)
+	}
+	e.k = append(e.k, name)
+	return int64(len(e.k))
+}
+
+func (e *encoder) int(n int64) {
+	if 0 <= n && n < 100 {
+		e.add(strconv.Itoa(int(n))) // of these no copy is made
+		return
+	}
+	from := len(e.arena)
+	e.arena = strconv.AppendInt(e.arena, n, 10)
+	e.text = append(e.text, e.since(from))
+}
+
+// entries writes the conditions and what is written to fields.
+func (e *encoder) entries() {
+	for i := range e.t.Clauses {
+		if c := &e.t.Clauses[i]; c.Op == txn.Time {
+			e.from = append(e.from, i)
+			e.add("W")
+			e.int(c.Min)
+			e.int(c.Max)
+		}
+	}
+	hash := byte(0)
+	for s := range e.slots {
+		at := &e.slots[s]
+		if at.hash != hash {
+			hash = at.hash
+			e.add([]string{"", "r", "a"}[hash])
+		}
+		switch {
+		case at.first < 0:
+			e.entry("?", -1)
+		case at.kind == 'c':
+			e.counter(at)
+		default:
+			for i := at.first; i >= 0; i = e.next[i] {
+				if i != at.first {
+					e.add("<")
+				}
+				e.single(&e.t.Clauses[i], int(i))
+			}
+		}
+	}
+}
+
+func (e *encoder) entry(op string, clause int) {
+	e.from = append(e.from, clause)
+	e.add(op)
+}
+
+// counter writes all that the clauses want of a counter: what it must be within, and what is added.
+func (e *encoder) counter(at *slot) {
+	lo, hi, by, hard := txn.NoMin, txn.NoMax, int64(0), int32(-1)
+	for i := at.first; i >= 0; i = e.next[i] {
+		c := &e.t.Clauses[i]
+		by += c.N
+		if c.Soft {
+			continue
+		}
+		if hard < 0 {
+			hard = i
+		}
+		lo, hi = max(lo, c.Min, txn.NoMin-c.N), min(hi, c.Max-c.N)
+	}
+	if hard < 0 {
+		e.entry("c", int(at.first))
+		e.int(by)
+		return
+	}
+	e.entry("C", int(hard))
+	e.int(by)
+	e.int(lo)
+	e.int(hi)
+}
+
+func (e *encoder) single(c *txn.Clause, i int) {
 	switch c.Op {
 	case txn.Expect:
-		e.a = append(e.a, op, e.of(c, 'v'), version(c.N))
+		e.entry("V", i)
+		e.version(c.N)
 	case txn.Put:
-		if at := slices.Index(e.events, c.Val); at >= 0 && c.Scope == txn.Record { // an intent's cell holds the event that began it
-			e.a = append(e.a, "p", e.of(c, 'v'), at+1)
+		if n := e.eventOf(c); n > 0 { // an intent's cell holds the event that began it
+			e.entry("p", i)
+			e.int(n)
 			return
 		}
-		e.a = append(e.a, op, e.of(c, 'v'), c.Val)
-	case txn.Count:
-		switch {
-		case !c.Soft:
-			e.a = append(e.a, op, e.of(c, 'c'), c.N, c.Min, c.Max)
-		case c.N != 0:
-			e.a = append(e.a, "c", e.of(c, 'c'), c.N)
-		default:
-			e.a = append(e.a, "?")
-		}
+		e.entry("P", i)
+		e.add(c.Val)
 	case txn.Have:
-		e.a = append(e.a, op, e.of(c, 'k'), state(c.From), max(c.N, -1))
+		e.entry("H", i)
+		e.state(c.From)
+		e.int(max(c.N, -1))
 	case txn.Take:
-		e.a = append(e.a, soft("K", "k", c), e.of(c, 'k'), state(c.From), state(c.To), max(c.N, -1))
+		e.entry(soft("K", "k", c), i)
+		e.state(c.From)
+		e.int(max(c.N, -1))
+		e.state(c.To)
 	case txn.Set:
-		e.a = append(e.a, op, e.of(c, 'k'), longState(c.To)+c.Val, c.N)
-	case txn.Time:
-		e.a = append(e.a, op, c.Min, c.Max)
+		e.entry("S", i)
+		e.longState(c.To, c.Val)
+		e.int(c.N)
+	}
+}
+
+// eventOf returns the number of the event of the task that a cell of the records repeats, 0 for none.
+func (e *encoder) eventOf(c *txn.Clause) (n int64) {
+	if c.Scope != txn.Record {
+		return 0
+	}
+	for i := range e.t.Clauses {
+		if x := &e.t.Clauses[i]; x.Op == txn.Event && x.Scope == txn.Task {
+			if n++; x.Val == c.Val {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// appends writes what has no condition and no field.
+func (e *encoder) appends(c *txn.Clause) {
+	switch c.Op {
 	case txn.Event:
-		e.a = append(e.a, op, string(rune(c.Scope)), e.key(e.keys.ledger(e.book(c))), c.Val)
 		if c.Scope == txn.Task {
-			e.events = append(e.events, c.Val)
+			e.add("E", c.Val)
+			return
 		}
+		e.add("e")
+		e.int(e.key(e.keys.agentLedger))
+		e.add(c.Val)
 	case txn.Link:
-		odd := 0
-		if len(c.Val) != linkSize {
-			odd = e.key(e.keys.odd(e.book(c)))
-		}
-		e.a = append(e.a, op, string(rune(c.Scope)), e.key(e.keys.links(e.book(c))), odd, c.N, c.Val)
+		e.link(c)
 	case txn.Pend:
-		e.a = append(e.a, op, c.Val)
+		e.add("O", c.Val)
 	case txn.Trim:
-		e.a = append(e.a, op, c.N)
+		e.add("D")
+		e.int(c.N)
 	case txn.Queue:
-		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val, c.N)
+		e.add("Q")
+		e.int(e.key(e.keys.queue(c.Key)))
+		e.add(c.Val)
+		e.int(c.N)
 	case txn.Unqueue:
-		e.a = append(e.a, op, e.key(e.keys.queue(c.Key)), c.Val)
+		e.add("U")
+		e.int(e.key(e.keys.queue(c.Key)))
+		e.add(c.Val)
 	case txn.Expire:
-		of := 0
-		if c.Scope == txn.Record {
-			of = e.of(c, 'l')
-		}
-		e.a = append(e.a, op, of, min(max(c.N, -1), 0))
+		e.add("X")
+		e.int(e.place(c))
+		e.int(min(max(c.N, -1), 0))
 	case txn.Show:
 		fields := strings.Split(c.Val, "\n")
-		e.a = append(e.a, op, e.key(e.keys.view(c.Key)), c.Key == viewTrust, len(fields))
-		for _, f := range fields {
-			e.a = append(e.a, f)
-		}
-	default:
-		e.a = append(e.a, op)
+		e.add("R")
+		e.int(e.key(e.keys.view(c.Key)))
+		e.add(flags(c.Key == viewTrust))
+		e.int(int64(len(fields)))
+		e.add(fields...)
 	}
 }
 
-func (e *encoder) book(c *txn.Clause) string {
+// link writes a chain link; one that follows the one before it joins it.
+func (e *encoder) link(c *txn.Clause) {
+	links, odd := e.keys.links, e.keys.odd
 	if c.Scope == txn.Agent {
-		return ""
+		links, odd = e.keys.agentLinks, e.keys.agentOdd
 	}
-	return e.t.Task
-}
-
-func flags(of ...bool) string {
-	b := make([]byte, len(of))
-	for i, f := range of {
-		b[i] = '0'
-		if f {
-			b[i] = '1'
+	scope := string(rune(c.Scope))
+	if len(c.Val) != linkSize {
+		e.add("L", scope)
+		e.int(e.key(links))
+		e.int(e.key(odd))
+		e.int(c.N)
+		e.add(c.Val)
+		return
+	}
+	if n := len(e.text); n >= 5 && e.text[n-5] == "M" && e.text[n-4] == scope && e.row == n {
+		if first, err := strconv.ParseInt(e.text[n-2], 10, 64); err == nil && first+int64(len(e.text[n-1])/linkSize) == c.N {
+			e.text[n-1] += c.Val
+			return
 		}
 	}
-	return string(b)
+	e.add("M", scope)
+	e.int(e.key(links))
+	e.int(c.N)
+	e.add(c.Val)
+	e.row = len(e.text)
 }
 
-func soft(hard, soft string, c *txn.Clause) string {
-	if c.Soft {
-		return soft
+// place is the number of the lease that an Expire clause is about, 0 for the task.
+func (e *encoder) place(c *txn.Clause) int64 {
+	if c.Scope != txn.Record {
+		return 0
 	}
-	return hard
-}
-
-// version is a cell's version as it is stored; no cell has a negative one.
-func version(n int64) string {
-	if n < 0 {
-		return "none"
+	at := int64(len(e.names[0]) + 1)
+	if c.Key == e.t.Intent {
+		return at
 	}
-	return fmt.Sprintf("%016d", n)
-}
-
-// state is a token's state with its length before it; "" stays "".
-func state(s string) string {
-	if s == "" {
-		return ""
-	}
-	return longState(s)
-}
-
-func longState(s string) string {
-	n := strconv.Itoa(len(s))
-	return "0000"[:max(0, 4-len(n))] + n + s
-}
-
-// maxName is the longest name of a cell of the records that a lease can list, and maxState the longest state that longState can say.
-const (
-	maxName  = 9998
-	maxState = 9999
-)
-
-// checkForm reports what cannot be stored: a state that is too long, a view whose key is that of something else.
-func checkForm(t *txn.Txn) error {
-	if strings.Contains(t.Owner, "\x00") {
-		return fmt.Errorf("owner %q has a NUL", t.Owner)
-	}
-	for i := range t.Clauses {
-		if c := &t.Clauses[i]; c.Scope == txn.Record && c.Op == txn.Put && strings.HasPrefix(c.Val, "\x01") {
-			return fmt.Errorf("clause %d (%c %s): a value that begins with the byte 1", i, c.Op, c.Key)
-		}
-		if c := &t.Clauses[i]; c.Op == txn.Show && slices.Contains(reserved, c.Key) {
-			return fmt.Errorf("clause %d: a view named %s would stand in the place of the store's own", i, c.Key)
-		}
-		if c := &t.Clauses[i]; c.Scope == txn.Record && len(c.Key) > maxName {
-			return fmt.Errorf("clause %d (%c): a name of more than %d bytes", i, c.Op, maxName)
-		}
-		if c := &t.Clauses[i]; len(c.From) > maxState || len(c.To) > maxState {
-			return fmt.Errorf("clause %d (%c %s): a state of more than %d bytes", i, c.Op, c.Key, maxState)
+	for s := range e.slots {
+		if f := &e.slots[s]; f.hash == 1 {
+			if at++; f.kind == 'l' && f.key == c.Key {
+				return at
+			}
 		}
 	}
-	return nil
+	return 0
 }

@@ -32,8 +32,8 @@ func answered(err error) bool {
 }
 
 // script runs one of the scripts through the breaker.
-func (s *Store) script(ctx context.Context, which *redis.Script, keys []string, args ...any) ([]any, error) {
-	return s.through(func() ([]any, error) { return s.batch.run(ctx, which, keys, args) })
+func (s *Store) script(ctx context.Context, which script, keys, args []string) ([]any, error) {
+	return s.through(func() ([]any, error) { return s.batch.run(ctx, which, command(which.hash, keys, args)) })
 }
 
 func (s *Store) through(exchange func() ([]any, error)) ([]any, error) {
@@ -50,12 +50,12 @@ func (s *Store) through(exchange func() ([]any, error)) ([]any, error) {
 var ErrNotReplicated = errors.New("too few replicas confirmed the write in time")
 
 // replicated runs the transaction's script and waits for replicas in the same trip.
-func (s *Store) replicated(ctx context.Context, keys []string, args []any) (v []any, err error) {
+func (s *Store) replicated(ctx context.Context, e *encoder) (v []any, err error) {
 	for try := range 4 {
-		v, err = s.through(func() ([]any, error) { return s.withWait(ctx, keys, args) })
+		v, err = s.through(func() ([]any, error) { return s.withWait(ctx, e) })
 		switch {
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
-			err = s.load(ctx, keys[0])
+			err = s.load(ctx, e.k[0])
 		case redis.HasErrorPrefix(err, "MOVED"), redis.HasErrorPrefix(err, "ASK"):
 			if c, ok := s.client.(*redis.ClusterClient); ok {
 				c.ReloadState(ctx)
@@ -71,14 +71,14 @@ func (s *Store) replicated(ctx context.Context, keys []string, args []any) (v []
 	return nil, errors.New("the script, or its slot, moves from server to server")
 }
 
-func (s *Store) withWait(ctx context.Context, keys []string, args []any) ([]any, error) {
-	node, err := s.node(ctx, keys[0])
+func (s *Store) withWait(ctx context.Context, e *encoder) ([]any, error) {
+	node, err := s.node(ctx, e.k[0])
 	if err != nil {
 		return nil, err
 	}
-	var call, wait *redis.Cmd
+	call, wait := evaluation(ctx, e.command(s.run.apply.hash)), (*redis.Cmd)(nil)
 	_, err = node.Pipelined(ctx, func(p redis.Pipeliner) error {
-		call = s.run.apply.EvalSha(ctx, p, keys, args...)
+		_ = p.Process(ctx, call)
 		wait = p.Do(ctx, "wait", s.replicas, s.waitTime.Milliseconds())
 		return nil
 	})
@@ -112,7 +112,7 @@ func (s *Store) load(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return s.run.apply.Load(ctx, node).Err()
+	return node.ScriptLoad(ctx, s.run.apply.text).Err()
 }
 
 func pause(ctx context.Context, d time.Duration) error {

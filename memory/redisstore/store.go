@@ -30,12 +30,15 @@ var queuedText string
 var rememberText string
 
 // scripts are called by their hash, and sent again where the server has forgotten them.
-type scripts struct{ apply, load, queued, remember *redis.Script }
+type scripts struct{ apply, load, queued, remember script }
+
+// script is one with its hash.
+type script struct{ text, hash string }
+
+func newScript(text string) script { return script{text, redis.NewScript(text).Hash()} }
 
 func newScripts(edit func(text string) string) scripts {
-	return scripts{
-		redis.NewScript(edit(applyText)), redis.NewScript(edit(loadText)), redis.NewScript(edit(queuedText)), redis.NewScript(edit(rememberText)),
-	}
+	return scripts{newScript(edit(applyText)), newScript(edit(loadText)), newScript(edit(queuedText)), newScript(edit(rememberText))}
 }
 
 var shipped = newScripts(func(text string) string { return text })
@@ -53,6 +56,7 @@ type Store struct {
 	breaker  *gobreaker.CircuitBreaker[any]
 	witness  witness
 	index    index
+	book     book
 	keep     int64         // µs that ended intents and tasks are kept, less than 0 for ever
 	replicas int           // that must confirm a transaction
 	waitTime time.Duration // how long they may take
@@ -95,7 +99,7 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	if err := s.begin(ctx); err != nil {
 		return txn.Reply{}, err
 	}
-	e := encode(s.keys(t.Agent), t, s.keep)
+	e := encode(s.taskKeys(t.Agent, t.Task), t, s.keep)
 	before := s.witness.ask(t.Agent, t.Task)
 	v, err := s.exchange(ctx, e)
 	if err != nil {
@@ -117,9 +121,9 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 
 func (s *Store) exchange(ctx context.Context, e *encoder) ([]any, error) {
 	if s.replicas > 0 {
-		return s.replicated(ctx, e.k, e.a)
+		return s.replicated(ctx, e)
 	}
-	return s.script(ctx, s.run.apply, e.k, e.a...)
+	return s.script(ctx, s.run.apply, e.k, e.text)
 }
 
 // Load implements [memory.Store].
@@ -130,16 +134,16 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	if have != nil && have.Gap {
 		have = nil
 	}
-	k := s.keys(agent)
-	names, revs := []string{k.agent()}, []any{-1, -1}
+	k := s.taskKeys(agent, task)
+	names, revs := []string{k.agent}, []string{"-1", "-1"}
 	if task != "" {
-		names = append(names, k.task(task), k.ledger(task))
+		names = append(names, k.task, k.ledger)
 	}
 	if have != nil {
-		revs = []any{have.Task.Rev, have.Agent.Rev}
+		revs = []string{strconv.FormatInt(have.Task.Rev, 10), strconv.FormatInt(have.Agent.Rev, 10)}
 	}
 	before := s.witness.ask(agent, task)
-	v, err := s.script(ctx, s.run.load, names, revs...)
+	v, err := s.script(ctx, s.run.load, names, revs)
 	if err != nil {
 		return nil, s.done(ctx, "load", err)
 	}
@@ -225,7 +229,7 @@ func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queue
 	if after != (txn.Queued{}) {
 		member, due = after.Member, strconv.FormatInt(after.Due, 10)
 	}
-	v, err := s.script(ctx, s.run.queued, []string{s.keys(agent).queue(queue)}, member, due, dueOnly, limit)
+	v, err := s.script(ctx, s.run.queued, []string{s.keys(agent).queue(queue)}, []string{member, due, flags(dueOnly), strconv.Itoa(limit)})
 	if err != nil {
 		return nil, s.done(ctx, "read queue", err)
 	}
@@ -258,7 +262,7 @@ func (s *Store) Remember(ctx context.Context, agent string, n memory.Note) error
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
-	kept, err := s.run.remember.Run(ctx, s.client, []string{s.keys(agent).notes()}, text, s.notes).Int()
+	kept, err := redis.NewScript(s.run.remember.text).Run(ctx, s.client, []string{s.keys(agent).notes()}, text, s.notes).Int()
 	switch {
 	case err != nil:
 		return s.done(ctx, "remember", err)

@@ -153,7 +153,9 @@ func (r *reader) reply(e *encoder, v []any) (out txn.Reply) {
 		TaskRev: r.number(v[5]), AgentRev: r.number(v[6]), Pending: r.pending(v[7]),
 	}
 	if !out.OK {
-		out.Failed = int(r.number(v[1]))
+		if out.Failed = int(r.number(v[1])); out.Failed >= 0 && out.Failed < len(e.from) {
+			out.Failed = e.from[out.Failed]
+		}
 	}
 	if len(v) > 8 {
 		out.Fresh = r.fresh(e, out, v[8:])
