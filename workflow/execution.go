@@ -153,7 +153,7 @@ func (m *machine) amended(i int, e Event) {
 	st := &m.s.Steps[i]
 	st.Input, st.Amended, st.Call, st.Calls = e.Output, true, "", 0
 	m.note(i, Entry{Kind: Control, Text: "amend", By: e.By, Digest: digestOf(e.Output)})
-	m.plan(i)
+	m.admit(i)
 }
 
 // resolved is a person's word on a call of unknown outcome.

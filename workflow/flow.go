@@ -127,5 +127,23 @@ func (c *checker) fromStep(at string, i int, s Source, p []string, undo bool) (s
 func (d *Definition) surely(i, from int) bool {
 	ends := map[int]When{}
 	d.requires(i, ends)
-	return ends[from] == OnOk
+	return ends[from] == OnOk || d.always(from, map[int]bool{})
+}
+
+// always reports whether nothing goes on after a step unless it was committed. It asks each step once.
+func (d *Definition) always(i int, asked map[int]bool) (yes bool) {
+	if known, ok := asked[i]; ok {
+		return known
+	}
+	defer func() { asked[i] = yes }()
+	n, p := &d.nodes[i], &d.spec.Phases[d.nodes[i].phase]
+	if n.Guard != nil || p.Guard != nil || len(n.handlers) > 0 || p.Supervision.Strategy == SuperviseResume || p.Supervision.Then == SuperviseResume {
+		return false
+	}
+	for _, e := range n.needs {
+		if e.when == OnErr || e.when == OnOk && !d.always(e.to, asked) {
+			return false
+		}
+	}
+	return true
 }

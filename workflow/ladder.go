@@ -147,9 +147,15 @@ func (m *machine) pause(i int, then Stage, f *action.Failure) {
 		return
 	}
 	st.Stage, st.Then = StageBackoff, then
-	times := max(st.Tries, st.Calls)
-	m.issue(i, Command{Kind: Timer, Subject: SubjectBackoff, At: m.s.At + n.Backoff.after(times, m.s.Instance, st.Name, st.Issued)})
+	pause := n.Backoff.after(max(st.Tries, st.Calls), m.s.Instance, st.Name, st.Issued)
+	if d, err := time.ParseDuration(f.Details[action.DetailAfter]); err == nil { // whoever refused says from when on he may not
+		pause = max(pause, micros(min(d, maxAfter)))
+	}
+	m.issue(i, Command{Kind: Timer, Subject: SubjectBackoff, At: m.s.At + pause})
 }
+
+// maxAfter is the longest pause that a refusal can ask for.
+const maxAfter = 24 * time.Hour
 
 // next enters the stage that a pause was before.
 func (m *machine) next(i int, then Stage) {
@@ -161,7 +167,7 @@ func (m *machine) next(i int, then Stage) {
 	case stageAgain:
 		m.s.Steps[i].Stage = StagePending
 	default:
-		m.plan(i)
+		m.admit(i)
 	}
 }
 

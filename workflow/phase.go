@@ -199,19 +199,14 @@ func (d *Definition) needed(i int) bool {
 
 // end is the end of the instance. What it told others to do is still to be done.
 func (m *machine) end(s Status) {
-	m.s.Status, m.s.Unwind, m.s.Held = s, nil, false
+	m.s.Status, m.s.Unwind = s, nil
 	var f *action.Failure
 	if m.s.Stop != nil {
 		f = m.s.Stop.Failure
 	}
 	m.s.Failure = f
 	m.drop(func(c *Command) bool { return c.Kind != Withdraw && c.Kind != Advise })
-	for k := range m.s.Outstanding {
-		if c := &m.s.Outstanding[k]; c.Held {
-			c.Held = false
-			m.t.Commands = append(m.t.Commands, *c)
-		}
-	}
+	m.release()
 	e := Entry{Kind: WorkflowEnd, Text: string(s), Cost: m.s.Cost, Failure: f}
 	if s == Completed {
 		e.Digest = digestOf(m.s.Output)

@@ -27,7 +27,7 @@ func (m *machine) begin(i int) {
 func (m *machine) guarded(i int, e Event) {
 	switch {
 	case e.Failure != nil:
-		m.failed(i, e.Failure)
+		m.fail(i, e.Failure) // who does not know whether it may begin does not try again
 	case e.OK:
 		m.admit(i)
 	default:

@@ -87,7 +87,10 @@ func (m *machine) undone() {
 	for i := m.d.first[k]; i < m.d.first[k+1]; i++ {
 		m.forget(i)
 	}
-	m.enterNow(k)
+	ps := &m.s.Phases[k]
+	ps.Stage = PhaseBackoff
+	pause := m.d.spec.Phases[k].Supervision.Backoff.after(ps.Used, m.s.Instance, ps.Name, m.s.Issued)
+	m.issue(-1, Command{Kind: Timer, Subject: SubjectBackoff, At: m.s.At + pause})
 }
 
 // compensated is how a compensation ended.

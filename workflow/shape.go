@@ -28,7 +28,7 @@ func parseSchema(text json.RawMessage) shape {
 		return shape{}
 	}
 	root, _ := v.(map[string]any)
-	fuel := 10_000
+	fuel := 1000
 	return shape{root: root, s: root, closed: v == false, fuel: &fuel}.resolved()
 }
 
@@ -227,7 +227,7 @@ func (h shape) members(to shape, at, soft string) (string, string) {
 		switch {
 		case mine.closed && required:
 			return fmt.Sprintf("%q is required and not there", path), ""
-		case mine.closed || *h.fuel <= 0:
+		case mine.closed || *h.fuel <= 0 || strings.Count(path, ".") > 16:
 			continue
 		case required && !slices.Contains(h.required(), name) && soft == "":
 			soft = fmt.Sprintf("%q is required and need not be there", path)

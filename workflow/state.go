@@ -77,6 +77,7 @@ const (
 	PhaseGuard   PhaseStage = "guard" // its guard is being evaluated
 	PhaseRunning PhaseStage = "running"
 	PhaseUndoing PhaseStage = "undoing" // it is undone to be run again
+	PhaseBackoff PhaseStage = "backoff" // it was undone, and pauses before it is run again
 	PhaseEnded   PhaseStage = "ended"
 	PhaseSkipped PhaseStage = "skipped"
 )

@@ -75,11 +75,22 @@ func (m *machine) strategy(i int) Strategy {
 // rerun runs a step again, from its start, after a pause.
 func (m *machine) rerun(i int) {
 	st := &m.s.Steps[i]
-	m.forget(i)
+	m.reopen(i)
 	st.Stage, st.Then = StageBackoff, stageAgain
 	k := m.d.nodes[i].phase
 	pause := m.d.spec.Phases[k].Supervision.Backoff.after(m.s.Phases[k].Used, m.s.Instance, st.Name, st.Issued)
 	m.issue(i, Command{Kind: Timer, Subject: SubjectBackoff, At: m.s.At + pause})
+}
+
+// reopen makes a step as if it had not begun, and so all that were skipped because it had failed.
+func (m *machine) reopen(i int) {
+	m.forget(i)
+	k := m.d.nodes[i].phase
+	for j := m.d.first[k]; j < m.d.first[k+1]; j++ {
+		if m.s.Steps[j].Stage == StageSkipped && slices.Contains(m.d.nodes[j].before, i) {
+			m.forget(j)
+		}
+	}
 }
 
 // forget makes a step as if it had not begun. Its numbers go on, so that no id is given twice.
@@ -153,22 +164,30 @@ func (m *machine) control(e Event) Absorbed {
 		if !m.s.Held {
 			return AbsorbedAlready
 		}
-		m.s.Held = false
-		for k := range m.s.Outstanding {
-			if c := &m.s.Outstanding[k]; c.Held {
-				c.Held = false
-				m.t.Commands = append(m.t.Commands, *c)
-			}
-		}
+		m.release()
 	case Cancelled:
-		if m.s.Stop != nil && (!m.s.Stop.Gentle || e.After) {
+		if m.s.Status == Unwinding || m.s.Stop != nil && (!m.s.Stop.Gentle || e.After) {
 			return AbsorbedAlready
 		}
 		f := action.Fail(action.Cancelled, "the workflow was cancelled").Quoting(e.Text)
 		m.note(-1, Entry{Kind: Control, Text: "cancel", By: e.By})
 		m.stop(Stop{Status: Stopped, Keep: e.Keep, Gentle: e.After, Failure: f, By: e.By})
+		if !e.After {
+			m.release() // what undoes is not held back
+		}
 		return ""
 	}
 	m.note(-1, Entry{Kind: Control, Text: string(e.Kind), By: e.By})
 	return ""
+}
+
+// release ends a pause.
+func (m *machine) release() {
+	m.s.Held = false
+	for k := range m.s.Outstanding {
+		if c := &m.s.Outstanding[k]; c.Held {
+			c.Held = false
+			m.t.Commands = append(m.t.Commands, *c)
+		}
+	}
 }

@@ -112,9 +112,13 @@ func (m *machine) answerInstance(c Command, e Event) {
 		m.childUnwound(e)
 	case c.Kind == Evaluate:
 		m.phaseGuarded(e)
-	case c.Subject == SubjectBackoff:
+	case c.Subject == SubjectBackoff && m.s.Unwind != nil:
 		m.s.Unwind.Pausing = false
 		m.undo()
+	case c.Subject == SubjectBackoff:
+		if k := m.phase(); k < len(m.s.Phases) && m.s.Phases[k].Stage == PhaseBackoff && m.s.Stop == nil {
+			m.enterNow(k)
+		}
 	case c.Subject == SubjectDeadline:
 		m.stop(Stop{Status: Failed, Failure: action.Fail(action.Timeout, "the time of the workflow is up")})
 	}
@@ -190,7 +194,7 @@ func (m *machine) mayEnd(i int, w Wait, e Event) Absorbed {
 func (m *machine) resumed(i int, w Wait, e Event) {
 	st := &m.s.Steps[i]
 	m.note(i, Entry{Kind: Control, Text: "resume", By: e.By})
-	if !e.OK {
+	if !e.OK || st.Effected { // an effect stands that may not be repeated, whoever wishes it
 		f := st.Failure
 		if f == nil {
 			f = action.Fail(w.Code, "%s", w.Reason)
@@ -201,7 +205,11 @@ func (m *machine) resumed(i int, w Wait, e Event) {
 	if w.Code == action.BudgetExhausted {
 		m.s.Used = action.Cost{}
 	}
-	st.Cost, st.Calls, st.Children, st.Reprompts, st.Referred = action.Cost{}, 0, 0, 0, false
+	if st.Referred { // it had failed: it begins anew, at its guard
+		m.reopen(i)
+		return
+	}
+	st.Cost, st.Calls, st.Children, st.Reprompts = action.Cost{}, 0, 0, 0
 	m.ground(i)
 	m.admit(i)
 }

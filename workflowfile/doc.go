@@ -10,7 +10,7 @@
 //	steps:
 //	  - name: ask
 //	    type: HUMAN
-//	    hitl: {prompt: How much?, intake: {type: object, required: [amount], properties: {amount: {type: integer}}}}
+//	    hitl: {prompt: "How much?", intake: {type: object, required: [amount], properties: {amount: {type: integer}}}}
 //	  - name: pay
 //	    type: EXECUTION
 //	    needs: [ask]

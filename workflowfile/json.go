@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -120,5 +121,11 @@ func nextNode(d *json.Decoder) (*yaml.Node, error) {
 func scalar(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
+	if odd.MatchString(s) { // a block of text would not read as the same
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	return n
 }
+
+// odd are white space other than a newline or a space between words, and what no editor shows.
+var odd = regexp.MustCompile(`[^\n[:print:]\p{L}\p{N}\p{P}\p{S}]|(?m)^[ \n]|[ \n]$`)

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
@@ -70,7 +71,24 @@ func Parse(text []byte) (*workflow.Definition, error) {
 		return nil, errors.Join(r.faults...)
 	}
 	d, err := workflow.Compile(spec)
-	return d, r.located(err)
+	if err == nil {
+		err = schemas(d)
+	}
+	if err != nil {
+		return nil, r.located(err)
+	}
+	return d, nil
+}
+
+// schemas compiles every contract, as the driver will.
+func schemas(d *workflow.Definition) error {
+	var faults []error
+	for _, c := range d.Contracts() {
+		if _, err := schema.Foreign(c.Schema); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", c.Of, err))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 var named = regexp.MustCompile(`^(step|phase) ("(?:[^"\\]|\\.)*")`)

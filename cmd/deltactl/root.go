@@ -70,7 +70,7 @@ func newRoot() *cobra.Command {
 		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget()}},
 		{"What happened:", []*cobra.Command{newTrace(), newLedger()}},
 		{"The store:", []*cobra.Command{newDoctor(), newPrune()}},
-		{"Without a store:", []*cobra.Command{newPolicy(), newReplay(), newExplain(), newBench(), newVersion()}},
+		{"Without a store:", []*cobra.Command{newPolicy(), newWorkflow(), newReplay(), newExplain(), newBench(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {

@@ -1,0 +1,183 @@
+package workflowfile_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
+	"github.com/seed-ab2cfece/delta-agents/workflowfile"
+)
+
+// Every fault is named with its line, all of them at once.
+func TestFaults(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":         {"", "it is empty"},
+		"two documents":   {"workflow: a\n---\nworkflow: b\n", "there is more than one document in it"},
+		"no YAML":         {"a: [", "line 1: did not find expected node content"},
+		"no mapping":      {"[]", "line 1: a workflow is a mapping"},
+		"unknown keys":    {"workflow: a\nversoin: 1\nsteps:\n  - {name: a, tpye: HUMAN}\n", "line 2: a workflow has no key \"versoin\"; did you mean version?\nline 4: a step has no key \"tpye\"; did you mean type?"},
+		"a key twice":     {"workflow: a\nworkflow: b\n", "line 2: the key \"workflow\" was given in line 1 already"},
+		"aliases":         {"workflow: &x a\nversion: *x\n", "line 1: aliases are not supported\nline 2: aliases are not supported"},
+		"wrong kinds":     {"workflow: [a]\nsteps: 5\nlimits: {time: soon, cost: {tokens: many}}\n", "line 1: want text\nline 2: steps is a list\nline 3: want a time such as 30s, 5m or 24h\nline 3: want a whole number"},
+		"steps or phases": {"workflow: a\nsteps: []\nphases: []\n", "version of workflow a: name is empty\nworkflow \"a\" has no steps\nphase \"a\" has no steps"},
+		"a number JSON has not": {"workflow: a\nversion: \"1\"\nsteps:\n  - name: a\n    type: EXECUTION\n    action: x\n    input: {maximum: .inf}\n",
+			"line 7: .inf is not a number as JSON writes it"},
+		"a schema": {"workflow: a\nversion: \"1\"\nsteps:\n  - name: a\n    type: EXECUTION\n    action: x\n    output: {$ref: \"http://x.org/y\"}\n",
+			"line 4: step \"a\": output: schema at #/$ref: reference \"http://x.org/y\" is not local; want \"#/…\", nothing is fetched"},
+		"what the machine says": {"workflow: a\nversion: \"1\"\nphases:\n  - name: p\n    supervision: pray\n    steps:\n      - name: a\n        type: THINKING\n      - name: b\n        type: EXECUTION\n        action: x\n        needs: [c]\n",
+			"line 4: phase \"p\": there is no supervision \"pray\"; want one of [\"retry\" \"restart\" \"resume\" \"escalate\" \"abort-subtree\" \"abort-tree\"]\nline 7: step \"a\": there is no type \"THINKING\"; want HUMAN, REASONING, EXECUTION or SUB_SOP\nline 9: step \"b\" needs step \"c\", which there is not; did you mean a?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := workflowfile.Parse([]byte(c.text))
+			require.Error(t, err)
+			assert.Equal(t, c.want, err.Error())
+		})
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
+	require.NoError(t, os.WriteFile(good, []byte(refund), 0o600))
+	require.NoError(t, os.WriteFile(bad, []byte("workflow: a\nx: 1\ny: 2\n"), 0o600))
+	d, err := workflowfile.Load(good)
+	require.NoError(t, err)
+	assert.Equal(t, "refund", d.Name())
+	_, err = workflowfile.Load(bad)
+	require.EqualError(t, err, bad+`: line 2: a workflow has no key "x"`+"\n"+bad+`: line 3: a workflow has no key "y"`)
+	_, err = workflowfile.Load(filepath.Join(dir, "none.yaml"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// What is written reads as the same definition.
+func TestRoundTrip(t *testing.T) {
+	files, err := filepath.Glob("../workflow/testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		require.NoError(t, err)
+		head, _, _ := strings.Cut(string(text), "\n---\n")
+		same(t, head)
+	}
+	same(t, refund)
+	text, err := os.ReadFile("../examples/workflow/refund.yaml")
+	require.NoError(t, err)
+	same(t, string(text))
+}
+
+func same(t require.TestingT, text string) {
+	d, err := workflowfile.Parse([]byte(text))
+	require.NoError(t, err)
+	back, err := workflowfile.Format(d)
+	require.NoError(t, err)
+	again, err := workflowfile.Parse(back)
+	require.NoError(t, err, string(back))
+	require.Equal(t, d.Digest(), again.Digest(), string(back))
+	twice, err := workflowfile.Format(again)
+	require.NoError(t, err)
+	require.Equal(t, string(back), string(twice))
+}
+
+// Whatever a definition can hold can be written: strange texts, exact numbers, schemas of every form.
+func TestAnythingRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[ -~é\n\t:#&*!|>'"%@]{0,12}`)
+		s := workflow.Step{
+			Name: "a", Type: workflow.Execution, Action: "x", Description: text.Draw(t, "description"), Effect: action.Effect(rapid.IntRange(0, 3).Draw(t, "effect")),
+			Map: workflow.Mapping{"k": {Const: json.RawMessage(encode(t, text.Draw(t, "const")))}, "n": {Const: json.RawMessage("1.50e+2")}, "o": {From: "input.o", Default: json.RawMessage("[]")}},
+			Hitl: &workflow.Hitl{Who: []string{"ana"}, Prompt: text.Draw(t, "prompt"), Intake: json.RawMessage(`{"enum":[` + encode(t, text.Draw(t, "enum")) + `,null,true,12345678901234567890]}`),
+				Reprompts: rapid.IntRange(-1, 3).Draw(t, "reprompts")},
+			Limits: workflow.Limits{Attempts: 2, Cost: action.Limit{Tokens: action.Max(0), Money: action.Max(5), Currency: "EUR", Duration: action.Max(1500)}},
+			Hints:  workflow.Hints{Tools: []string{text.Draw(t, "tool")}},
+			Ladder: []workflow.Rung{{Kind: workflow.RungRetry, Attempts: 2, Cost: action.Limit{Calls: action.Max(1)}}},
+		}
+		d, err := workflow.Compile(workflow.Spec{Name: "w", Version: "1", Description: text.Draw(t, "about"), Phases: []workflow.Phase{{Name: "p", Storyline: text.Draw(t, "story"), Steps: []workflow.Step{s}}}})
+		require.NoError(t, err)
+		back, err := workflowfile.Format(d)
+		require.NoError(t, err)
+		again, err := workflowfile.Parse(back)
+		require.NoError(t, err, string(back))
+		require.Equal(t, d.Digest(), again.Digest(), string(back))
+	})
+}
+
+func encode(t require.TestingT, v any) string {
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// Any graph is drawn with each step once and in its place, no two over each other, and the picture is well-formed.
+func TestDrawings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := workflow.New("w", "1")
+		n := rapid.IntRange(1, 9).Draw(t, "steps")
+		for i := range n {
+			s := workflow.Execute(fmt.Sprintf("step-%d", i), strings.Repeat("x", rapid.IntRange(1, 20).Draw(t, "long"))).Effect(action.None)
+			for j := range i {
+				switch rapid.IntRange(0, 8).Draw(t, "need") {
+				case 0:
+					s = s.Needs(fmt.Sprintf("step-%d", j))
+				case 1:
+					s = s.NeedsEnd(fmt.Sprintf("step-%d", j))
+				}
+			}
+			b = b.Step(s)
+		}
+		d := b.MustBuild()
+		text := workflowfile.Text(d)
+		for i := range n {
+			require.Equal(t, 1, strings.Count(text, fmt.Sprintf("│ step-%d ", i)), text)
+		}
+		require.Equal(t, n, strings.Count(text, "EXECUTION x"), text)
+		svg := workflowfile.SVG(d)
+		dec := xml.NewDecoder(strings.NewReader(string(svg)))
+		for {
+			_, err := dec.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+		}
+		require.Equal(t, string(svg), string(workflowfile.SVG(d)))
+		require.Equal(t, n+1, strings.Count(string(svg), "<rect"))
+	})
+}
+
+func TestSVGEscapes(t *testing.T) {
+	d := workflow.New("w", "1").Phase(workflow.InPhase("p").Storyline(`a <b> & "c"`).Step(workflow.Execute("a", "x"))).MustBuild()
+	assert.Contains(t, string(workflowfile.SVG(d)), `a &lt;b&gt; &amp; &#34;c&#34;`)
+}
+
+// Any text is read or refused, and what is read is written and drawn.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(refund))
+	f.Add([]byte("workflow: a\nversion: \"1\"\nphases:\n  - name: p\n    ordered: true\n    guard: {schema: {}}\n    supervision: {strategy: retry, max: 2, then: resume, backoff: {base: 1s}}\n    hints: {tools: [a]}\n    steps:\n      - {name: a, type: SUB_SOP, workflow: b, breaker: {failures: 1, window: 1s, cooldown: 1s}}\n"))
+	f.Add([]byte("? [a]\n: !!binary aGk=\n<<: {a: b}\n"))
+	f.Add([]byte("a: &a [*a, *a]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := workflowfile.Parse(text)
+		if err != nil {
+			return
+		}
+		back, err := workflowfile.Format(d)
+		require.NoError(t, err)
+		again, err := workflowfile.Parse(back)
+		require.NoError(t, err, string(back))
+		require.Equal(t, d.Digest(), again.Digest(), string(back))
+		_, _ = workflowfile.Text(d), workflowfile.SVG(d)
+	})
+}
