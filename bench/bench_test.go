@@ -175,9 +175,13 @@ func BenchmarkDecide(b *testing.B) {
 	c := k.call(v)
 	b.ReportAllocs()
 	for b.Loop() {
+		var room engine.Room // as the shell has it for a call
+		room.Lend()
+		c.Room = &room
 		if d := engine.Decide(k.rules, k.agent, v, c); d.Begun == nil {
 			b.Fatal(d.Refusal)
 		}
+		room.Return()
 	}
 	note(b)
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
@@ -37,16 +38,24 @@ type Account struct {
 // FromCounters reads an account from counters named by GrantedKey and SpentKey; absent ones are zero. Amounts of money
 // are in the currency of the limit, or where that has none in currency, which may be "" while no money was spent.
 func FromCounters(limit action.Limit, counters map[string]int64, currency string) Account {
-	acc := Account{Limit: limit}
 	if limit.Currency != "" {
 		currency = limit.Currency
 	}
-	acc.Granted.Currency, acc.Spent.Currency = currency, currency
-	for a := range action.AxisCount {
-		acc.Granted = acc.Granted.With(a, counters[GrantedKey(a)])
-		acc.Spent = acc.Spent.With(a, counters[SpentKey(a)])
+	return Account{limit, costOf(counters, 0, currency), costOf(counters, 1, currency)}
+}
+
+// Granting reads of an account, as FromCounters does, what a decision to grant looks at: all but what is spent.
+func Granting(limit action.Limit, counters map[string]int64) Account {
+	return Account{Limit: limit, Granted: costOf(counters, 0, limit.Currency)}
+}
+
+// costOf reads one kind of the counters.
+func costOf(counters map[string]int64, kind int, currency string) action.Cost {
+	return action.Cost{
+		Tokens: counters[ready[action.Tokens][kind]], Duration: time.Duration(counters[ready[action.Duration][kind]]),
+		Calls: counters[ready[action.Calls][kind]], Bytes: counters[ready[action.Bytes][kind]], Money: counters[ready[action.Money][kind]],
+		Currency: currency,
 	}
-	return acc
 }
 
 // Reserved returns what is promised to calls that have not ended.
@@ -60,7 +69,9 @@ func (acc Account) Reserved() action.Cost {
 
 // Left returns what can still be granted on an axis, negative where it is overrun, and whether the axis is limited. An
 // unlimited axis has left what counters can hold.
-func (acc Account) Left(a action.Axis) (left int64, limited bool) {
+func (acc Account) Left(a action.Axis) (left int64, limited bool) { return acc.left(a) }
+
+func (acc *Account) left(a action.Axis) (left int64, limited bool) {
 	n, limited := acc.Limit.On(a).Get()
 	if !limited {
 		n = action.MaxAmount

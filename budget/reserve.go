@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
@@ -65,9 +66,10 @@ func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 	if ask.Forecast.Currency != cur {
 		ask.Forecast.On[action.Money] = Learned{}
 	}
-	g := Grant{Reserved: action.Cost{Currency: cur}}
+	var g Grant
+	var reserved [action.AxisCount]int64
 	for a := range action.AxisCount {
-		left, limited := acc.Left(a)
+		left, limited := acc.left(a)
 		estimate, want, known := ask.on(a)
 		switch {
 		case left < 0:
@@ -82,7 +84,11 @@ func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 		if limited && !known {
 			g.Unforecast = append(g.Unforecast, a.String())
 		}
-		g.Reserved = g.Reserved.With(a, want)
+		reserved[a] = want
+	}
+	g.Reserved = action.Cost{
+		Tokens: reserved[action.Tokens], Duration: time.Duration(reserved[action.Duration]), Calls: reserved[action.Calls],
+		Bytes: reserved[action.Bytes], Money: reserved[action.Money], Currency: cur,
 	}
 	return g, nil
 }
@@ -96,7 +102,7 @@ func least(estimate, want int64) int64 {
 }
 
 // on returns the declared estimate on an axis, what to reserve if there is room, and whether anything is known at all.
-func (k Ask) on(a action.Axis) (estimate, want int64, known bool) {
+func (k *Ask) on(a action.Axis) (estimate, want int64, known bool) {
 	estimate = k.Estimate.Amount(a)
 	if a == action.Calls {
 		estimate = max(estimate, 1)

@@ -52,10 +52,29 @@ func (t *Task) last(d *declaration, w *draft) {
 		k.rests, k.verdict = rests, nil
 		return
 	}
-	if k.digester == nil {
-		k.digester = approval.NewDigester(t.agent.name, t.local, d.name, d.version, d.in.Hash())
-	}
+	k.digester = t.digesterOf(d)
 	k.verdict = engine.Last(&t.engine.rules, t.agent.compiled, &w.view, &w.call)
+}
+
+// digester names calls of the action in the task.
+func (t *Task) digester(d *declaration) *approval.Digester {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	return t.digesterOf(d)
+}
+
+// digesterOf is digester for a caller who holds the agent's lock.
+func (t *Task) digesterOf(d *declaration) *approval.Digester {
+	found := t.digesters[d.name]
+	if found != nil {
+		return found
+	}
+	if t.digesters == nil {
+		t.digesters = map[string]*approval.Digester{}
+	}
+	made := approval.NewDigester(t.agent.name, t.local, d.name, d.version, d.in.Hash())
+	t.digesters[d.name] = made
+	return made
 }
 
 // lastingVerdict returns what stands of the action now, nil where nothing does, and the worker's time.

@@ -3,15 +3,19 @@ package delta
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/samber/mo"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 )
 
@@ -114,7 +118,7 @@ func (w *changing) change(r *rapid.T) {
 		e, t = w.other, w.there
 	}
 	name := rapid.SampledFrom(changed).Draw(r, "action")
-	switch rapid.IntRange(0, 13).Draw(r, "what") {
+	switch rapid.IntRange(0, 14).Draw(r, "what") {
 	case 0, 1, 2, 3:
 		_ = t.Do(ctx, w.call(r, name))
 	case 4:
@@ -142,6 +146,12 @@ func (w *changing) change(r *rapid.T) {
 	case 12:
 		_ = e.Sync(ctx)
 	case 13:
+		if rapid.Bool().Draw(r, "halt it") {
+			_ = e.HaltAction(ctx, "clerk", name, w.mine(e), HaltNow, "stop")
+		} else {
+			_ = e.LiftAction(ctx, "clerk", name, w.mine(e), "go")
+		}
+	case 14:
 		if rapid.Bool().Draw(r, "break") {
 			_, _ = t.BreakGlass(ctx, w.mine(e), Glass{Actions: []string{name}, For: 10 * time.Second}, "now")
 		} else {
@@ -165,16 +175,75 @@ func (w *changing) call(r *rapid.T, name string) Call {
 
 // What previews keep says what would be found anew, whatever happened in between, byte by byte.
 func TestAKeptPreviewIsWhatWouldBeFoundAnew(t *testing.T) {
+	keptPreviewsAreWhatWouldBeFoundAnew(t, 8)
+}
+
+func keptPreviewsAreWhatWouldBeFoundAnew(t *testing.T, steps int) {
 	asked, lasted := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		w := newChanging(r)
-		for range rapid.IntRange(5, 25).Draw(r, "steps") {
+		for range rapid.IntRange(1, steps).Draw(r, "steps") {
 			w.change(r)
 			for range rapid.IntRange(0, 3).Draw(r, "previews") {
 				w.compare(r, w.call(r, rapid.SampledFrom(changed).Draw(r, "previewed")))
 			}
 		}
 		asked, lasted = asked+w.asked, lasted+w.lasted
+		w.canonical(r)
 	})
-	require.Greater(t, lasted, asked/10, "else nothing was compared")
+	require.Greater(t, lasted, asked/100, "else nothing was compared")
+}
+
+// canonical: calls are recorded as encoding/json would.
+func (w *changing) canonical(r *rapid.T) {
+	all, _, err := w.task.Ledger(context.Background())
+	require.NoError(r, err)
+	for _, record := range all {
+		e, err := ledger.Decode(record.Val)
+		require.NoError(r, err)
+		text, err := ledger.Encode(e)
+		require.NoError(r, err)
+		require.Equal(r, text, record.Val)
+	}
+}
+
+// Previews share what is kept with each other, and with calls that make it outdated.
+func TestPreviewsBesideCalls(t *testing.T) {
+	schema := []byte(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"],"additionalProperties":false}`)
+	plain := DefineRaw("plain", schema, func(_ *Context, in action.Input) mo.Result[action.Output] { return mo.Ok(action.Output(in.Text())) }).
+		Describe("Run").Risk(1).Timeout(NoTimeout).MustBuild()
+	e, err := New(Config{})
+	require.NoError(t, err)
+	defer func() { _ = e.Close(context.Background()) }()
+	task, err := e.Start(t.Context(), Goal{Agent: NewAgent("clerk").Grant(plain).MustBuild(), Limit: action.Limit{Calls: action.Max(20)}})
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			c := Call{Action: "plain", Input: fmt.Appendf(nil, `{"id":"%d"}`, i)}
+			for n := range 50 {
+				if i == 0 && n%2 == 0 {
+					_ = task.Do(t.Context(), c)
+				}
+				v, err := task.Preview(t.Context(), c, nil)
+				if !assert.NoError(t, err) {
+					return
+				}
+				event, err := ledger.Decode(string(v.Event))
+				if !assert.NoError(t, err) {
+					return
+				}
+				if v.OK() {
+					assert.Equal(t, string(c.Input), string(event.Input))
+					assert.Equal(t, approval.Digest("clerk", task.local, "plain", plain.d.version, plain.d.in.Hash(), string(c.Input)), event.Digest)
+					continue
+				}
+				assert.Equal(t, action.BudgetExhausted, v.Code)
+			}
+		})
+	}
+	wg.Wait()
+	v, err := task.Preview(t.Context(), Call{Action: "plain", Input: []byte(`{"id":"a"}`)}, nil)
+	require.NoError(t, err)
+	require.Equal(t, action.BudgetExhausted, v.Code, "the calls have used up what there was")
 }

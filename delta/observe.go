@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
-	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -94,7 +93,7 @@ func (t *Task) read(o *observed, raw []byte) (doc action.Document, digest string
 		defer inputs.Put(buf)
 		if out, ok := d.in.Pass((*buf)[:0], raw); ok {
 			n := len(out)
-			*buf = approval.AppendDigest(out, t.agent.name, t.local, d.name, d.version, d.in.Hash(), unsafe.String(unsafe.SliceData(out), n))
+			*buf = t.digester(d).Append(out, out)
 			text := string(*buf)
 			return o.lazy.Document(text[:n]), text[n:], nil
 		}

@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
-	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -31,7 +30,9 @@ func (v Verdict) OK() bool { return v.Code == action.OK }
 // to dst, which may be nil. The error is Do's: nothing could be decided.
 //
 // Where the action is made by [DefineRaw] without rules, the call would begin, needs no fact of its input, and dst has room,
-// a preview allocates nothing: it is cheap enough to be asked about every call a planner considers.
+// a preview allocates nothing, and while nothing changes costs about a quarter of reading the input with encoding/json: it is
+// cheap enough to be asked about every call a planner considers. The second preview of an action after a change keeps what
+// those after it need, and allocates that.
 func (t *Task) Preview(ctx context.Context, c Call, dst []byte) (Verdict, error) {
 	if err := t.callable(); err != nil {
 		return Verdict{}, err
@@ -119,7 +120,7 @@ func (t *Task) previewPlain(c Call, dst []byte) (v Verdict, ok bool) {
 		return v, false
 	}
 	text := unsafe.String(unsafe.SliceData(w.input), len(w.input))
-	w.digest = approval.AppendDigest(w.digest[:0], t.agent.name, t.local, d.name, d.version, d.in.Hash(), text)
+	w.digest = t.digester(d).Append(w.digest[:0], w.input)
 	w.call = engine.Call{At: t.engine.clock(), TTL: t.engine.cfg.Lease.Microseconds(), Intent: action.Intent{
 		Agent: t.agent.name, Task: t.local, Action: d.name, Version: d.version, Input: action.NewDocument(text, nil),
 		Digest: unsafe.String(unsafe.SliceData(w.digest), len(w.digest)), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),

@@ -9,6 +9,7 @@ import (
 	"weak"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
@@ -36,10 +37,12 @@ type Task struct {
 	asks    func() string // makes ids of approval requests
 	shelf   engine.Shelf
 	lasting map[string]*lasting // what previews found, by action
-	handed  handed              // has a lock of its own
-	offers  []action.Offer      // the latest, for what changed since
-	concern concern
-	uneasy  atomic.Bool // there is a concern to tell
+
+	digesters map[string]*approval.Digester // by action
+	handed    handed                        // has a lock of its own
+	offers    []action.Offer                // the latest, for what changed since
+	concern   concern
+	uneasy    atomic.Bool // there is a concern to tell
 }
 
 // idSeparator joins agent and task, and task and approval, in ids. No name contains it.

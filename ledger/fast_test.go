@@ -181,8 +181,15 @@ func TestAFormWritesWhatAppendEventDoes(t *testing.T) {
 		first = e
 		first.At, first.Intent, first.Call, first.Digest, first.Within, first.Owner, first.Value = 1, "i", "c", "d", "w", "o", "v"
 		first.Input, first.Provenance = json.RawMessage(`{}`), action.Provenance{Goal: "other"}
-		f, ok := FormOf(&first)
-		if !ok {
+		var f Form
+		f.Set(&Event{Type: Late, Reason: "the memory is used again"}, "")
+		risk := ""
+		if e.Risk != nil && rapid.Bool().Draw(t, "risk known") {
+			if text, ok := AppendRisk(nil, e.Risk); ok {
+				risk = string(text)
+			}
+		}
+		if !f.Set(&first, risk) {
 			return
 		}
 		want, err := AppendEvent([]byte("before"), &e)
@@ -208,10 +215,10 @@ func TestFormOfPlainEvents(t *testing.T) {
 		{"another version", Event{V: 2, Type: Begun}, false},
 		{"no number", Event{Type: Begun, Risk: &RiskShown{Score: math.NaN()}}, false},
 	} {
-		_, ok := FormOf(&c.event)
-		assert.Equal(t, c.ok, ok, c.reason)
+		assert.Equal(t, c.ok, new(Form).Set(&c.event, ""), c.reason)
 	}
-	f, _ := FormOf(&Event{Type: Begun, Agent: "clerk"})
+	var f Form
+	require.True(t, f.Set(&Event{Type: Begun, Agent: "clerk"}, ""))
 	dst := make([]byte, 0, 512)
 	entry := Entry{At: 7, Digest: "d", Input: json.RawMessage(`{"a":1}`), Provenance: &action.Provenance{Goal: "g"}}
 	assert.Zero(t, testing.AllocsPerRun(100, func() { dst = f.Append(dst[:0], &entry) }))

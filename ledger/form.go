@@ -9,7 +9,10 @@ import (
 
 // Form is the text of events that are alike but for what an [Entry] holds: the begins of calls of one action in one task, as
 // long as nothing moves what they rest on. The text of all the rest is written once. Its zero value is no form.
-type Form struct{ head, whose, what, fence, holds, tells string }
+type Form struct {
+	text []byte
+	ends [5]int // of the text up to the time, the intent, the digest, the owner and the input
+}
 
 // Entry is what one event of a form has of its own.
 type Entry struct {
@@ -23,54 +26,58 @@ type Entry struct {
 	Value        string
 }
 
-// FormOf returns the form of events that are like e but for the fields of an [Entry], whatever e holds there. False where
-// encoding/json must write them, or where e holds an output or a state, which stand between those fields, or is about a workflow.
-func FormOf(e *Event) (f Form, ok bool) {
-	if e.V != Version && e.V != 0 || !e.Type.Valid() || !eventsKnown || len(e.Output) > 0 || len(e.State) > 0 || e.Flow != nil {
-		return f, false
-	}
-	w := text{b: []byte{'{'}, vouched: true}
+// Set makes f the form of events that are like e but for the fields of an [Entry], whatever e holds there, in the memory
+// that f had. False where encoding/json must write them, or where e holds an output or a state, which stand between those
+// fields, or is about a workflow: then f is no form. The text of the risk may be known, see [AppendRisk]; "" is not.
+func (f *Form) Set(e *Event, risk string) bool {
+	w := text{b: append(f.text[:0], '{'), vouched: true, shown: risk}
 	w.head(e.Type)
 	w.b = append(w.b, `,"at":`...)
-	f.head = w.cut()
+	f.ends[0] = len(w.b)
 	w.whose(e)
-	f.whose = w.cut()
+	f.ends[1] = len(w.b)
 	w.what(e)
-	f.what = w.cut()
+	f.ends[2] = len(w.b)
 	w.fence(e)
-	f.fence = w.cut()
+	f.ends[3] = len(w.b)
 	w.holds(e)
-	f.holds = w.cut()
+	f.ends[4] = len(w.b)
 	w.tells(e)
-	f.tells = w.cut() + "}"
-	return f, !w.odd
-}
-
-// cut returns what was written and leaves nothing.
-func (w *text) cut() string {
-	s := string(w.b)
-	w.b = w.b[:0]
-	return s
+	f.text = append(w.b, '}')
+	if w.odd || e.V != Version && e.V != 0 || !e.Type.Valid() || !eventsKnown || len(e.Output) > 0 || len(e.State) > 0 || e.Flow != nil {
+		f.text = f.text[:0]
+		return false
+	}
+	return true
 }
 
 // Append appends the text of an event, as [AppendEvent] writes it, to dst and returns the extended slice. It allocates
 // nothing where dst has room.
 func (f *Form) Append(dst []byte, e *Entry) []byte {
-	w := text{b: append(dst, f.head...), vouched: true}
+	t, ends := f.text, &f.ends
+	w := text{b: append(dst, t[:ends[0]]...), vouched: true}
 	w.b = strconv.AppendInt(w.b, e.At, 10)
-	w.b = append(w.b, f.whose...)
-	w.str("intent", e.Intent)
-	w.str("call", e.Call)
-	w.b = append(w.b, f.what...)
+	if e.Intent == "" && e.Call == "" {
+		w.b = append(w.b, t[ends[0]:ends[2]]...)
+	} else {
+		w.b = append(w.b, t[ends[0]:ends[1]]...)
+		w.str("intent", e.Intent)
+		w.str("call", e.Call)
+		w.b = append(w.b, t[ends[1]:ends[2]]...)
+	}
 	w.str("digest", e.Digest)
 	w.str("within", e.Within)
-	w.b = append(w.b, f.fence...)
-	w.str("owner", e.Owner)
-	w.b = append(w.b, f.holds...)
+	if e.Owner == "" {
+		w.b = append(w.b, t[ends[2]:ends[4]]...)
+	} else {
+		w.b = append(w.b, t[ends[2]:ends[3]]...)
+		w.str("owner", e.Owner)
+		w.b = append(w.b, t[ends[3]:ends[4]]...)
+	}
 	w.raw("input", e.Input)
 	if e.Provenance != nil {
 		w.provenance(e.Provenance)
 	}
 	w.str("value", e.Value)
-	return append(w.b, f.tells...)
+	return append(w.b, t[ends[4]:]...)
 }

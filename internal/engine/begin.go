@@ -11,16 +11,21 @@ import (
 
 // gate 9: begin and its opposite
 
-func (r *round) event(t ledger.Type) ledger.Event {
+func (r *round) event(t ledger.Type) (e ledger.Event) {
+	r.eventInto(&e, t)
+	return e
+}
+
+// eventInto is event into one that is empty.
+func (r *round) eventInto(e *ledger.Event, t ledger.Type) {
 	in := &r.call.Intent
-	e := r.view.event(t, r.call.At)
+	r.view.eventInto(e, t, r.call.At)
 	e.Task, e.Agent = in.Task, r.agent.Name
 	e.Intent, e.Call, e.Action, e.Version, e.Digest = r.intent(), in.CallID, in.Action, in.Version, in.Digest
 	e.Within, e.Provenance = in.Within, in.Provenance
-	if a := r.agent.Actions[in.Action]; a != nil {
-		e.Tool = a.Tool
+	if r.act != nil {
+		e.Tool = r.act.Tool
 	}
-	return e
 }
 
 func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {
@@ -40,10 +45,22 @@ type grounds struct {
 // write appends an event and what it changes.
 func write(t *txn.Txn, e, held *ledger.Event) { writeShown(t, e, held, "") }
 
+// writeBegun is write for the event of a round's begin.
+func (r *round) writeBegun(t *txn.Txn, e *ledger.Event) {
+	b := scratch()
+	*b = r.appendBegun((*b)[:0], e)
+	writeText(t, e, nil, b)
+}
+
 // writeShown is write for who may have the text of the risk.
 func writeShown(t *txn.Txn, e, held *ledger.Event, risk string) {
 	b := scratch()
 	*b = appendShown((*b)[:0], e, risk)
+	writeText(t, e, held, b)
+}
+
+// writeText is write for who has the text of the event, in a buffer that is given back.
+func writeText(t *txn.Txn, e, held *ledger.Event, b *[]byte) {
 	c := changes{list: t.Clauses}
 	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
 	text := c.keep(*b)
@@ -65,7 +82,7 @@ func (r *round) begin() Decision {
 	}
 	r.close(t)
 	r.marked(t)
-	writeShown(t, e, nil, r.riskText(e))
+	r.writeBegun(t, e)
 	if r.glass != nil {
 		r.expires = r.glass.Until
 	}
@@ -77,13 +94,13 @@ func (r *round) riskText(e *ledger.Event) string {
 	if e.Risk == nil {
 		return ""
 	}
-	return r.view.shownText(r.act, e.Risk)
+	return r.said().shownText(e.Risk)
 }
 
 // begun fills in the event of the begin.
 func (r *round) begun(g *grounds) {
-	g.event = r.event(ledger.Begun)
 	e := &g.event
+	r.eventInto(e, ledger.Begun)
 	e.Fence, e.Owner, e.Attempt = 1, r.call.Owner, 1
 	for i := range r.claims {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent

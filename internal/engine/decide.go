@@ -401,7 +401,7 @@ func (r *round) pinLevel() {
 }
 
 func (r *round) assess() ledger.RiskShown {
-	e := r.view.Risk(r.rules, r.act)
+	e := r.risk()
 	return ledger.RiskShown{
 		Declared: r.act.Risk, Score: e.Score, Floor: e.Floor, Effective: e.Effective(r.act.Risk, r.call.Rule),
 		P: e.P, Lo: e.Lo, Hi: e.Hi, N: e.N, Rule: r.call.Named,
@@ -411,13 +411,13 @@ func (r *round) assess() ledger.RiskShown {
 // gate 7
 
 func (r *round) affordable() *action.Failure {
-	g, no := afford(r.rules, r.view, r.act)
+	g, no := afford(r.rules, r.view, r.act, r.said())
 	return r.reserve(g, no)
 }
 
 // afford asks the budget what a call of the action reserves.
-func afford(rules *Rules, v *View, a *Action) (budget.Grant, *budget.Refusal) {
-	return budget.Reserve(v.Account(), budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: forecast(rules, v, a)})
+func afford(rules *Rules, v *View, a *Action, s *saying) (budget.Grant, *budget.Refusal) {
+	return budget.Reserve(budget.Granting(v.Task.Limit, v.Snap.Task.Counters), budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: v.forecast(rules, a, s)})
 }
 
 // reserve pins that the reservation keeps every limit; what it adds comes with the begin.

@@ -204,6 +204,11 @@ func (d *desk) decide(c *Call) Decision {
 	if dec.Txn != nil {
 		require.NoError(d, dec.Txn.Check())
 	}
+	if dec.Begun != nil {
+		text, err := ledger.Encode(*dec.Begun)
+		require.NoError(d, err)
+		require.True(d, slices.ContainsFunc(dec.Txn.Clauses, func(c txn.Clause) bool { return c.Op == txn.Event && c.Val == text }), "the begin is not written as %s", text)
+	}
 	return dec
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -20,16 +21,30 @@ type known struct {
 
 // saying is what a belief says of one action.
 type saying struct {
-	risk, costs int64 // generations of what follows
-	estimate    risk.Estimate
-	forecast    budget.Forecast
-	shown       ledger.RiskShown // of a call that no rule raises, as it was asked for last
-	text        string           // of it
+	risk, costs, permits int64 // generations of what follows
+
+	estimate risk.Estimate
+	forecast budget.Forecast
+	permit   policy.Decision  // of the grants, of a call that no rule raises
+	by       *Agent           // whose grants they are
+	shown    ledger.RiskShown // of a call that no rule raises, as it was asked for last
+	text     string           // of it
+	begins   begins
 }
 
+// said returns what is kept of the round's action, nil where nothing may be.
+func (r *round) said() *saying {
+	if !r.asked {
+		r.asked, r.saying = true, r.view.keeps(r.act.Name)
+	}
+	return r.saying
+}
+
+// risk returns the estimate of the risk of the round's action.
+func (r *round) risk() *risk.Estimate { return r.view.estimate(r.rules, r.act, r.said()) }
+
 // shownText returns the text of what is shown of an action's risk, "" where none is kept.
-func (v *View) shownText(a *Action, shown *ledger.RiskShown) string {
-	s := v.keeps(a.Name)
+func (s *saying) shownText(shown *ledger.RiskShown) string {
 	if s == nil || shown.Rule != "" {
 		return ""
 	}
@@ -84,14 +99,18 @@ func (v *View) keeps(name string) *saying {
 
 // Risk returns the estimate of an action's risk.
 func (v *View) Risk(rules *Rules, a *Action) risk.Estimate {
-	s := v.keeps(a.Name)
+	return *v.estimate(rules, a, v.keeps(a.Name))
+}
+
+func (v *View) estimate(rules *Rules, a *Action, s *saying) *risk.Estimate {
 	if s == nil {
-		return rules.Model.Risk(v.Beliefs, a.Declaration())
+		e := rules.Model.Risk(v.Beliefs, a.Declaration())
+		return &e
 	}
 	if s.risk != v.gen {
 		s.risk, s.estimate = v.gen, rules.Model.Risk(v.Beliefs, a.Declaration())
 	}
-	return s.estimate
+	return &s.estimate
 }
 
 // trust returns the agent's trust.
@@ -107,8 +126,7 @@ func (v *View) trust(rules *Rules) float64 {
 }
 
 // forecast returns what the next call of the action is expected to cost.
-func forecast(rules *Rules, v *View, a *Action) budget.Forecast {
-	s := v.keeps(a.Name)
+func (v *View) forecast(rules *Rules, a *Action, s *saying) budget.Forecast {
 	if s == nil {
 		return forecastOf(rules, v, a)
 	}

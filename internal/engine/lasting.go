@@ -23,12 +23,12 @@ func Last(rules *Rules, agent *Agent, view *View, call *Call) *Lasting {
 	if !r.general() || r.pass() != nil || !r.simple() {
 		return nil
 	}
-	r.begun(&r.scratch)
-	form, ok := ledger.FormOf(&r.scratch.event)
-	if !ok {
+	g, l := r.preview(), &Lasting{until: view.Task.Deadline}
+	r.begun(g)
+	if !l.form.Set(&g.event, r.riskText(&g.event)) {
 		return nil
 	}
-	return &Lasting{form, view.Task.Deadline}
+	return l
 }
 
 // general reports whether no gate looks at more of the call than its action, and at no time but the task's deadline.

@@ -149,7 +149,7 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	if c := v.Task.Ceiling; c > 0 && st.Risk.Effective > c {
 		st.Reasons = append(st.Reasons, fmt.Sprintf("effective risk %.2f is above the ceiling %.2f", st.Risk.Effective, c))
 	}
-	grant, no := afford(rules, v, a)
+	grant, no := afford(rules, v, a, r.said())
 	st.Forecast = grant.Reserved
 	if id, full := v.poolFor(grant.Reserved, now); no == nil && full != nil {
 		st.Reasons = append(st.Reasons, "budget pool "+id+": "+full.Message)

@@ -11,16 +11,14 @@ import (
 //
 // What a policy may look at besides the risk is of the moment: the budget, trust and time of the snapshot.
 func (r *round) permits(anyInput bool) policy.Decision {
-	q := policy.Request{
-		Agent: r.agent.Name, Action: r.act.Name, Version: r.act.Version, AnyInput: anyInput, Declared: r.act.Risk,
-		Effective:  r.view.Risk(r.rules, r.act).Effective(r.act.Risk, r.call.Rule),
-		Trust:      r.view.trust(r.rules),
-		Provenance: r.call.Intent.Provenance,
-		Effect:     r.act.Effect, Tool: r.act.Tool, Left: r.view.left(), Tenant: r.view.Task.Tenant, Now: r.call.Now,
+	if r.rules.Policy == nil && len(r.view.Task.Bounds) == 0 && r.call.Rule == 0 {
+		return r.granted(anyInput)
 	}
+	q := r.question(anyInput)
 	if r.rules.Policy == nil { // grants do not look at the input
 		return r.allowed(q, r.autonomous(policy.Evaluate(r.agent.Grants, q)))
 	}
+	q.Left = r.view.left()
 	for _, rule := range r.act.Rules {
 		q.Raises = append(q.Raises, rule.Level)
 	}
@@ -28,6 +26,31 @@ func (r *round) permits(anyInput bool) policy.Decision {
 		q.Input = r.call.Intent.Input.Detached().Tree()
 	}
 	return r.allowed(q, r.autonomous(policy.Evaluate(policy.Any(r.agent.Grants, r.rules.Policy), q)))
+}
+
+// question is what is asked of a policy, but for the input and the budget.
+func (r *round) question(anyInput bool) policy.Request {
+	return policy.Request{
+		Agent: r.agent.Name, Action: r.act.Name, Version: r.act.Version, AnyInput: anyInput, Declared: r.act.Risk,
+		Effective:  r.risk().Effective(r.act.Risk, r.call.Rule),
+		Trust:      r.view.trust(r.rules),
+		Provenance: r.call.Intent.Provenance,
+		Effect:     r.act.Effect, Tool: r.act.Tool, Tenant: r.view.Task.Tenant, Now: r.call.Now,
+	}
+}
+
+// granted is permits where grants alone are asked about a call that no rule raises: they look at nothing but who wants to do
+// what, and whether anything is known of the risk and the trust.
+func (r *round) granted(anyInput bool) policy.Decision {
+	s := r.said()
+	if s != nil && s.permits == r.view.gen && s.by == r.agent {
+		return s.permit
+	}
+	d := r.autonomous(policy.Evaluate(r.agent.Grants, r.question(anyInput)))
+	if s != nil {
+		s.permits, s.permit, s.by = r.view.gen, d, r.agent
+	}
+	return d
 }
 
 // autonomous adds what the agent's own level of autonomy asks for.

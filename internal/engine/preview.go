@@ -9,16 +9,17 @@ func Preview(rules *Rules, agent *Agent, view *View, call *Call, dst []byte) ([]
 	r := newRound(rules, agent, view, call)
 	defer r.done()
 	f := r.pass()
+	g := r.preview()
 	switch {
 	case f == nil:
-		r.begun(&r.scratch)
+		r.begun(g)
 	case r.ask != nil:
-		r.scratch.event = r.requested()
+		g.event = r.requested()
 	default:
-		r.scratch.event = r.refused(f, false)
+		g.event = r.refused(f, false)
 	}
 	if f != nil {
-		return appendEvent(dst, &r.scratch.event), f
+		return appendEvent(dst, &g.event), f
 	}
-	return appendShown(dst, &r.scratch.event, r.riskText(&r.scratch.event)), nil
+	return appendShown(dst, &g.event, r.riskText(&g.event)), nil
 }

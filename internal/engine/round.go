@@ -38,7 +38,9 @@ type round struct {
 	lookup     string            // an intent whose lease must be read before this can be decided
 	silent     bool              // answer without writing: a parked call still waits
 	key        []byte            // under which something is looked up
-	scratch    grounds           // of a preview
+	scratch    *grounds          // of a preview, used again
+	saying     *saying           // of the action, see said
+	asked      bool              // for it
 }
 
 // rounds are used again: most need the same room.
@@ -46,19 +48,33 @@ var rounds = sync.Pool{New: func() any { return new(round) }}
 
 func newRound(rules *Rules, agent *Agent, view *View, call *Call) *round {
 	r := rounds.Get().(*round)
-	*r = round{rules: rules, agent: agent, view: view, call: call, act: agent.Actions[call.Intent.Action], digest: call.Intent.Digest,
-		pins: r.pins[:0], key: r.key[:0]}
+	r.rules, r.agent, r.view, r.call, r.act, r.digest = rules, agent, view, call, agent.Actions[call.Intent.Action], call.Intent.Digest
 	return r
 }
 
 // done gives the round back. What it handed out is no part of it: pins were copied.
 func (r *round) done() {
 	clear(r.pins)
-	*r = round{pins: r.pins[:0], key: r.key[:0]}
+	if r.scratch != nil {
+		*r.scratch = grounds{}
+	}
+	*r = round{pins: r.pins[:0], key: r.key[:0], scratch: r.scratch}
 	rounds.Put(r)
 }
 
-func (r *round) pin(cs ...txn.Clause) { r.pins = append(r.pins, cs...) }
+// preview returns room for the event of a preview.
+func (r *round) preview() *grounds {
+	if r.scratch == nil {
+		r.scratch = new(grounds)
+	}
+	return r.scratch
+}
+
+func (r *round) pin(cs ...txn.Clause) {
+	for i := range cs {
+		r.pins = append(r.pins, cs[i])
+	}
+}
 
 // ask returns the id of the approval request.
 func (c *Call) ask() string {

@@ -328,8 +328,15 @@ func noKey(name, version, value string) string {
 }
 
 // event returns an event of this task with the fields every event has.
-func (v *View) event(t ledger.Type, at int64) ledger.Event {
-	return ledger.Event{V: ledger.Version, Type: t, At: at, Agent: v.Task.Agent, Task: v.Task.ID, Wakes: v.Task.Flow != nil && wakesFlow(t)}
+func (v *View) event(t ledger.Type, at int64) (e ledger.Event) {
+	v.eventInto(&e, t, at)
+	return e
+}
+
+// eventInto is event into one that is empty: it is large.
+func (v *View) eventInto(e *ledger.Event, t ledger.Type, at int64) {
+	e.V, e.Type, e.At, e.Agent, e.Task = ledger.Version, t, at, v.Task.Agent, v.Task.ID
+	e.Wakes = v.Task.Flow != nil && wakesFlow(t)
 }
 
 // ReadIntent reads the cold cells of an intent and its lease; it changes nothing.
