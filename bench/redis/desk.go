@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/samber/mo"
@@ -30,11 +31,13 @@ type desk struct {
 	store  *redisstore.Store
 	engine *delta.Engine
 	tasks  []*delta.Task
+	tape   tape
 }
 
 // open starts so many agents with so many tasks each; an agent holds so many actions.
 func open(ctx context.Context, s *server, agents, tasks, actions int) (*desk, error) {
 	d := &desk{client: redis.NewClient(&redis.Options{Addr: s.addr, ContextTimeoutEnabled: true, PoolSize: 64})}
+	d.client.AddHook(&d.tape)
 	var err error
 	if d.store, err = redisstore.New(ctx, d.client, redisstore.Config{}); err != nil {
 		return nil, err
@@ -103,10 +106,24 @@ func share(goroutines, n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// tape is a hook that keeps what was sent.
+// tape is a hook that keeps what is sent while it runs.
 type tape struct {
+	runs atomic.Bool
 	mu   sync.Mutex
 	sent [][]any
+}
+
+// start runs the tape until it is stopped, which returns what is on it.
+func (t *tape) start() (stop func() [][]any) {
+	t.runs.Store(true)
+	return func() [][]any {
+		t.runs.Store(false)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		sent := t.sent
+		t.sent = nil
+		return sent
+	}
 }
 
 func (t *tape) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -128,6 +145,9 @@ func (t *tape) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (t *tape) keep(c redis.Cmder) {
+	if !t.runs.Load() {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sent = append(t.sent, slices.Clone(c.Args()))
@@ -147,15 +167,12 @@ func (d *desk) record(ctx context.Context, task int) (recorded, error) {
 	if err := d.engine.Sync(ctx); err != nil {
 		return recorded{}, err
 	}
-	t := &tape{}
-	d.client.AddHook(t)
+	stop := d.tape.start()
 	if err := call(ctx, d.tasks[task], "charge0"); err != nil {
 		return recorded{}, err
 	}
 	var r recorded
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, args := range t.sent {
+	for _, args := range stop() {
 		text := make([]string, len(args))
 		for i, a := range args {
 			text[i] = fmt.Sprint(a)
