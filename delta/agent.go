@@ -193,7 +193,7 @@ func nodes(defs map[string]*declaration, order []string) []statespace.Node {
 			n.Secret = append(n.Secret, d.out.Secrets()...)
 		}
 		for _, p := range d.needs {
-			n.Needs = append(n.Needs, statespace.Need{Action: p.name, Bind: p.binds, Consumed: p.consumed, Within: p.within})
+			n.Needs = append(n.Needs, statespace.Need{Action: p.name, Bind: p.binds, Consumed: p.consumed, Within: p.within, Across: p.across})
 		}
 		out = append(out, n)
 	}

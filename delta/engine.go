@@ -65,6 +65,7 @@ type agentState struct {
 	pending []txn.Pending
 	gap     bool           // somebody else wrote: it must be read anew
 	flow    follow         // how far the store is known to be beyond it
+	worse   int64          // the last revision that may have made anything riskier
 	flying  []flown        // transactions of the agent under way
 	sent    uint64         // how many there were
 	moved   chan struct{}  // closes when more is known, nil where nobody waits

@@ -58,9 +58,12 @@ func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *e
 		return f.fly(), false
 	}
 	// Outcomes came in between, of this engine or another, folded already or not.
-	fresh, err := t.freshView(ctx, d.Begun.Action, reply)
+	fresh, err := t.freshView(ctx, view, d.Begun.Action, reply)
 	if err != nil {
 		return f.settle(f.notStarted("what is known of the agent cannot be read")), false
+	}
+	if fresh == view {
+		return f.fly(), false
 	}
 	if no := f.recheck(fresh); no != nil {
 		f.settle(f.notStarted("its grounds changed while it was decided: " + no.Message))

@@ -94,7 +94,7 @@ func (k *keeper) foldIn(ctx context.Context, s *agentState, x *txn.Txn, now *eng
 	s.mu.Lock()
 	s.folded = now
 	s.mu.Unlock()
-	s.advance(x, reply)
+	s.advanceBy(x, reply, false) // what it folds had been told of
 	return true, nil
 }
 
@@ -109,7 +109,9 @@ func (a *agentState) known() *txn.Snapshot {
 }
 
 // advance moves what the engine knows of an agent on by a transaction outside any task.
-func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
+func (a *agentState) advance(x *txn.Txn, r txn.Reply) { a.advanceBy(x, r, true) }
+
+func (a *agentState) advanceBy(x *txn.Txn, r txn.Reply, worse bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.edition++
@@ -119,6 +121,6 @@ func (a *agentState) advance(x *txn.Txn, r txn.Reply) {
 		return
 	}
 	_, raised := x.Raises()
-	a.outOfOrder(x, &r, raised)
+	a.outOfOrder(x, &r, raised, worse)
 	a.caughtUp()
 }

@@ -25,6 +25,7 @@ type later struct {
 	rev, now int64
 	clauses  []txn.Clause
 	pending  []txn.Pending // of an agent
+	worse    bool          // what it wrote to an agent is not benign
 }
 
 // aheadKept bounds what waits for missing revisions; beyond it the space is read anew.
@@ -163,19 +164,31 @@ func (t *Task) outOfOrder(x *txn.Txn, r *txn.Reply, own *sight) {
 	default:
 		t.flow.hear(rev, t.space.Rev, a.sent)
 	}
-	a.outOfOrder(x, r, inAgent)
+	a.outOfOrder(x, r, inAgent, !benign(x))
 }
 
-func (a *agentState) outOfOrder(x *txn.Txn, r *txn.Reply, raised bool) {
+func (a *agentState) outOfOrder(x *txn.Txn, r *txn.Reply, raised, worse bool) {
 	switch rev := r.AgentRev; {
 	case rev <= a.space.Rev:
 	case raised && rev == a.space.Rev+1 && r.Fresh == nil:
-		a.follow(later{rev, r.Now, x.Clauses, r.Pending})
-	case raised && (r.Fresh != nil || !a.flow.hold(later{rev, r.Now, of(x.Clauses, txn.Agent), r.Pending})):
+		a.follow(later{rev, r.Now, x.Clauses, r.Pending, worse})
+	case raised && (r.Fresh != nil || !a.flow.hold(later{rev, r.Now, of(x.Clauses, txn.Agent), r.Pending, worse})):
 		a.gap = true
 	default:
 		a.flow.hear(rev, a.space.Rev, a.sent)
 	}
+}
+
+// benign reports whether what a call's transaction wrote to the agent makes no other call riskier than it was when the
+// revision before was known: successes do not.
+func benign(x *txn.Txn) bool {
+	for i := range x.Clauses {
+		c := &x.Clauses[i]
+		if c.Raises() == txn.Agent && (c.Op != txn.Pend || engine.Failed(c.Val)) {
+			return false
+		}
+	}
+	return true
 }
 
 // of returns copies of the clauses that write to a scope.
@@ -226,6 +239,9 @@ func (a *agentState) follow(l later) {
 	}
 	a.space, a.pending = s.Agent, l.pending
 	a.space.Rev, a.flow.since = l.rev, a.sent
+	if l.worse {
+		a.worse = l.rev
+	}
 	a.edition++
 }
 

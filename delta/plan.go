@@ -91,6 +91,9 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 	}
 	own := newSight()
 	for range rounds {
+		if err := t.refresh(ctx, false); err != nil {
+			return nil, failedStore(err)
+		}
 		t.state.mu.Lock()
 		s := t.snapshot(own)
 		v, err := t.look(s)

@@ -20,6 +20,7 @@ type Pre struct {
 	binds    []statespace.Bind
 	consumed bool
 	within   time.Duration
+	across   bool
 	faults   []error
 }
 
@@ -61,6 +62,13 @@ func (a *Action[In, Out]) Consumed() Pre { return a.prerequisite().Consumed() }
 // Within makes the prerequisite expire.
 func (a *Action[In, Out]) Within(d time.Duration) Pre { return a.prerequisite().Within(d) }
 
+// Across makes an Ok of an earlier task of the same agent count as well, for as long as the duration from that Ok on; in the
+// task's own calls it does what Within does. A task knows the newest 256 such facts, of all its actions, as of when it
+// started, and of tasks of its own tenant only; a child task begins with none. An agent keeps the newest 1,024 of them. What
+// too many values at once established (more than 256) is not kept for later tasks. With Consumed it is refused: what is used
+// up is of one task.
+func (a *Action[In, Out]) Across(d time.Duration) Pre { return a.prerequisite().Across(d) }
+
 // On is like [Action.On].
 func (p Pre) On(field string) Pre { return p.OnAs(field, field) }
 
@@ -84,9 +92,22 @@ func (p Pre) Consumed() Pre {
 
 // Within is like [Action.Within]. The shortest duration is a microsecond.
 func (p Pre) Within(d time.Duration) Pre {
+	if p.across && p.within != d {
+		p.faults = append(slices.Clip(p.faults), fmt.Errorf("across %v and within %v: say one of them", p.within, d))
+	}
 	p.within = d
 	if d < time.Microsecond {
 		p.faults = append(slices.Clip(p.faults), fmt.Errorf("within %v: want at least a microsecond", d))
 	}
+	return p
+}
+
+// Across is like [Action.Across].
+func (p Pre) Across(d time.Duration) Pre {
+	if p.within > 0 && p.within != d {
+		p.faults = append(slices.Clip(p.faults), fmt.Errorf("within %v and across %v: say one of them", p.within, d))
+	}
+	p = p.Within(d)
+	p.across = true
 	return p
 }

@@ -41,6 +41,7 @@ func (t *Task) take(loaded *txn.Snapshot, told [2]int64) bool {
 	}
 	if rev := loaded.Agent.Rev; rev > a.space.Rev || rev == a.space.Rev && a.gap {
 		a.space, a.pending, a.gap = loaded.Agent, loaded.Pending, false
+		a.worse = loaded.Agent.Rev
 		t.shelf.Drop()
 	}
 	if loaded.Now >= a.now {
@@ -55,11 +56,12 @@ func (t *Task) take(loaded *txn.Snapshot, told [2]int64) bool {
 
 // freshView is what is known at this moment, at least what the reply to a begin told of: what this engine knows where nobody
 // else wrote in between, else a new reading. Replies that are on their way to this engine are waited for a moment. Successes
-// that wait to be folded are left out as in the decision before.
-func (t *Task) freshView(ctx context.Context, action string, begun txn.Reply) (*engine.View, error) {
+// that wait to be folded are left out as in the decision before. It is the view of that decision itself where nothing was
+// written since that could make anything worse.
+func (t *Task) freshView(ctx context.Context, decided *engine.View, action string, begun txn.Reply) (*engine.View, error) {
 	var patience <-chan time.Time
 	for {
-		v, moved, err := t.knownView(action, begun)
+		v, moved, err := t.knownView(decided, action, begun)
 		if moved == nil {
 			if v == nil && err == nil {
 				break
@@ -86,7 +88,7 @@ func (t *Task) freshView(ctx context.Context, action string, begun txn.Reply) (*
 const patient = 5 * time.Millisecond
 
 // knownView is what this engine knows, nil where it lags; the channel, where there is one, closes when it knows more.
-func (t *Task) knownView(action string, begun txn.Reply) (*engine.View, <-chan struct{}, error) {
+func (t *Task) knownView(decided *engine.View, action string, begun txn.Reply) (*engine.View, <-chan struct{}, error) {
 	a := t.state
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,6 +100,9 @@ func (t *Task) knownView(action string, begun txn.Reply) (*engine.View, <-chan s
 			a.moved = make(chan struct{})
 		}
 		return nil, a.moved, nil
+	}
+	if a.worse <= decided.Snap.Agent.Rev {
+		return decided, nil, nil
 	}
 	s, look := t.snapshot(nil), t.glance
 	if def := t.agent.compiled.Actions[action]; def != nil && def.UntilTrust > 0 { // each success counts

@@ -40,5 +40,5 @@ func alikeSchemas(a, b *schema.Schema) bool {
 }
 
 func alikeNeeds(a, b Pre) bool {
-	return a.name == b.name && a.consumed == b.consumed && a.within == b.within && slices.Equal(a.binds, b.binds)
+	return a.name == b.name && a.consumed == b.consumed && a.within == b.within && a.across == b.across && slices.Equal(a.binds, b.binds)
 }

@@ -190,6 +190,9 @@ func (t *Task) advance(x *txn.Txn, r txn.Reply, own *sight) {
 		s.Record = t.state.cold
 	}
 	before := engine.CountFacts(&t.space, x.Clauses)
+	if r.AgentRev != t.state.space.Rev && !benign(x) {
+		t.state.worse = r.AgentRev
+	}
 	s.Advance(x, r)
 	t.keep(s)
 	if t.facted >= 0 {

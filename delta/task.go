@@ -110,7 +110,13 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
+	drop, err := e.recall(ctx, a, &s)
+	if err != nil {
+		undo()
+		return nil, fmt.Errorf("start: %w", failedStore(err))
+	}
 	x := engine.Start(s, e.clock(), until)
+	engine.Drop(x, drop)
 	reply, err := e.apply(ctx, x)
 	if err != nil || !reply.OK {
 		undo()

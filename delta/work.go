@@ -87,6 +87,7 @@ func (w *shift) sweep(ctx context.Context) {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},
 			{engine.QueueStarts, e.startDue},
+			{engine.QueueLasting, e.forgetLasting},
 			{engine.QueueFlows, e.driveDue},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {

@@ -29,6 +29,7 @@ type Event struct {
 	Digest  string `json:"digest,omitempty"`  // of the exact call; see package approval
 	Within  string `json:"within,omitempty"`  // the intent whose function made the call, "" where the planner or the program did
 	Child   string `json:"child,omitempty"`   // the name of a child task in its parent, in the ledgers of both
+	Tenant  string `json:"tenant,omitempty"`  // for whom the task works, where facts are written that later tasks may rest on
 
 	// Under which lease.
 	Fence   int64  `json:"fence,omitempty"`

@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 53, Flow{}, 6, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 54, Flow{}, 6, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 11)
 
 func knows(structs ...any) bool {
@@ -105,6 +105,7 @@ func (w *text) what(e *Event) {
 
 func (w *text) fence(e *Event) {
 	w.str("child", e.Child)
+	w.str("tenant", e.Tenant)
 	w.num("fence", e.Fence)
 }
 

@@ -20,6 +20,7 @@ type Graph struct {
 	setsOf     [][]int        // field sets that an Ok of the action writes, in the order of their keys
 	dependents [][]int        // actions with a need on the action, in declaration order
 	rank       []int          // position in one topological order, prerequisites first
+	across     bool           // some need is answered by earlier tasks too
 }
 
 // need is a Need with everything resolved. Its binds stand in the order of the field set.
@@ -35,6 +36,7 @@ type need struct {
 // fieldSet is a combination of an action's fields that somebody binds on; the empty one stands for the action as such.
 type fieldSet struct {
 	key      string
+	name     string // what its keys begin with: the action's name, see [Lasting]
 	fields   []field
 	texts    []string // of the fields
 	hashed   bool
@@ -129,6 +131,12 @@ func checkNeed(nd Need) (faults []error) {
 	if nd.Within > 0 && nd.Within < time.Microsecond {
 		faults = append(faults, fmt.Errorf("within %s is less than a microsecond", nd.Within))
 	}
+	if nd.Across && nd.Within == 0 {
+		faults = append(faults, errors.New("across tasks, but without an age from which on it does not count any more"))
+	}
+	if nd.Across && nd.Consumed {
+		faults = append(faults, errors.New("across tasks and consumed: what is used up is of one task"))
+	}
 	mine, theirs := map[string]bool{}, map[string]bool{}
 	for _, b := range nd.Bind {
 		if err := checkPath(b.Mine); err != nil {
@@ -165,6 +173,7 @@ func (g *Graph) bind(nd Need, p int, n *Node) need {
 		return strings.Compare(fieldText(a.Theirs, a.Output), fieldText(b.Theirs, b.Output))
 	})
 	nd.Bind = binds
+	g.across = g.across || nd.Across
 	c := need{Need: nd, prereq: p, within: nd.Within.Microseconds()}
 	var fields []field
 	for _, b := range binds {
@@ -172,7 +181,7 @@ func (g *Graph) bind(nd Need, p int, n *Node) need {
 		c.mine = append(c.mine, b.Mine)
 		c.segs = append(c.segs, strings.Split(b.Mine, "."))
 	}
-	c.set = g.fieldSet(p, fields)
+	c.set = g.fieldSet(p, fields, lastingFor(nd))
 	s := &g.sets[c.set]
 	for k := range fields {
 		// Either side may know that the value is secret, and both write the same key.
@@ -181,18 +190,21 @@ func (g *Graph) bind(nd Need, p int, n *Node) need {
 	return c
 }
 
-func (g *Graph) fieldSet(p int, fields []field) int {
+// fieldSet finds or notes a field set of an action. Facts that outlast their tasks are kept apart from those that do not, and
+// from those that last for another time: none of them answers a need that did not ask for it.
+func (g *Graph) fieldSet(p int, fields []field, prefix string) int {
 	texts := make([]string, len(fields))
 	for i, f := range fields {
 		texts[i] = f.text
 	}
-	key := setKey(g.nodes[p].Name, texts)
+	name := prefix + g.nodes[p].Name
+	key := setKey(name, texts)
 	if id, ok := g.byKey[key]; ok {
 		return id
 	}
 	id := len(g.sets)
 	g.byKey[key] = id
-	g.sets = append(g.sets, fieldSet{key: key, fields: fields, texts: texts, root: newBranch(fields)})
+	g.sets = append(g.sets, fieldSet{key: key, name: name, fields: fields, texts: texts, root: newBranch(fields)})
 	g.setsOf[p] = append(g.setsOf[p], id)
 	return id
 }

@@ -26,6 +26,7 @@ type Unmet struct {
 	Reason Reason
 	Field  string // with Missing: the path
 	Within time.Duration
+	Across bool // an Ok of an earlier task would do
 }
 
 // String returns a line such as "needs confirm-order on orderId".
@@ -46,6 +47,9 @@ func (u Unmet) String() string {
 	}
 	if u.Within > 0 {
 		b.WriteString(" within " + u.Within.String())
+	}
+	if u.Across {
+		b.WriteString(", in this task or an earlier one")
 	}
 	switch u.Reason {
 	case Stale:
@@ -84,7 +88,7 @@ func (g *Graph) Explain(name string, s *Set, now int64) ([]Unmet, error) {
 }
 
 func (n *need) unmet(place int) Unmet {
-	return Unmet{Need: place, Action: n.Action, Bind: slices.Clone(n.Bind), Reason: Never, Within: n.Within}
+	return Unmet{Need: place, Action: n.Action, Bind: slices.Clone(n.Bind), Reason: Never, Within: n.Within, Across: n.Across}
 }
 
 // Check judges one call: what it rests on, and which of that does not hold at store time now (µs). The call is

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
@@ -28,12 +29,14 @@ type Value struct {
 //	confirm-order@orderId="ORD-1"                 … with this value
 //	stat@output:path="/a",output:size=7           … with these values in one Ok, sorted by field
 //	login@token#9f86d081…                         … with a value that is secret, or too long to show
+//	^3600000000^confirm-order@orderId="ORD-1"     … that later tasks may rest on for an hour, in µs
 //
 // A path that holds other characters than letters, digits and _ . * $ / - is quoted as a JSON string.
 type Fact struct {
 	Action string
-	Values []Value // sorted as in the key; none for an unbound fact
-	Hash   string  // hex SHA-256 where the values are hashed
+	Lasts  time.Duration // how old it may get, where it outlasts its task; see [Lasting]
+	Values []Value       // sorted as in the key; none for an unbound fact
+	Hash   string        // hex SHA-256 where the values are hashed
 }
 
 // Key returns the key of the fact. Two facts that differ have different keys, up to a collision of SHA-256.
@@ -43,9 +46,9 @@ func (f Fact) Key() string {
 		fields[i], values[i] = fieldText(v.Path, v.Output), v.JSON
 	}
 	if f.Hash != "" {
-		return setKey(f.Action, fields) + "#" + f.Hash
+		return setKey(lasting(f.Lasts)+f.Action, fields) + "#" + f.Hash
 	}
-	_, key := makeKey(f.Action, fields, values, false)
+	_, key := makeKey(lasting(f.Lasts)+f.Action, fields, values, false)
 	return key
 }
 
@@ -161,6 +164,9 @@ func parseKey(key string) (Fact, error) {
 	}
 	name, fields, bound := strings.Cut(set, "@")
 	f := Fact{Action: name}
+	if d, rest, ok := cutLasting(name); ok {
+		f.Lasts, f.Action, name = d, rest, rest
+	}
 	if err := action.CheckName(name); err != nil || !bound {
 		return f, err
 	}

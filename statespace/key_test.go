@@ -31,6 +31,10 @@ func TestParseKey_Refuses(t *testing.T) {
 		{"short hash", "it is no SHA-256", "a@x#00", "64 lower-case"},
 		{"upper hash", "one hash has one text", "a@x#" + strings.ToUpper(hash), "64 lower-case"},
 		{"too long", "such a value is hashed", `a@x="` + strings.Repeat("v", statespace.MaxKey) + `"`, "not in canonical form"},
+		{"no age", "it says for how long it counts", "^^a@x=1", "not allowed"},
+		{"age of nothing", "it would never count", "^0^a@x=1", "not allowed"},
+		{"age with a zero in front", "one age has one text", "^01^a@x=1", "not allowed"},
+		{"an age that no duration holds", "it would wrap around", "^9223372036854776^a@x=1", "not allowed"},
 		{"empty segment", "no such path", `a@x..y=1`, "empty segment"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -44,6 +48,7 @@ func TestFact_Key(t *testing.T) {
 	hash := strings.Repeat("0f", 32)
 	for _, key := range []string{
 		"a", "a@x=1", `a@"a,b=\"c\""="x"`, `a@output:e.*.path="p",x={"k":[1,"]"]}`, "a@output:y,x#" + hash,
+		"^1^a", "^3600000000^a@x=1", "^3600000000^a@x,y#" + hash,
 	} {
 		f, err := statespace.ParseKey(key)
 		require.NoError(t, err, key)

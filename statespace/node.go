@@ -27,6 +27,10 @@ type Need struct {
 	Bind     []Bind        // all relate to one and the same Ok; none: any Ok will do
 	Consumed bool          // a call uses the fact up
 	Within   time.Duration // the Ok must not be older; 0 is no limit, else at least a microsecond
+
+	// Across says that an Ok of an earlier task answers the need too. It has a Within, and is not Consumed: what is used up
+	// is of one task.
+	Across bool
 }
 
 // Bind relates a field of the dependent's input to a field of the prerequisite. Paths are member names joined by dots. In

@@ -11,6 +11,7 @@ type Requirement struct {
 	Value    string // the values as they stand in a bulk cell; "" where unbound
 	Consumed bool
 	Within   time.Duration
+	Across   bool   // a fact of an earlier task answers it too
 	Missing  string // path of a bound field that the input does not give
 	Bulk     bool   // set by [Set.Check]: the bulk cell holds it, and no token does
 }
@@ -32,7 +33,7 @@ func (g *Graph) Required(name string, input any) ([]Requirement, error) {
 
 func (g *Graph) require(n *need, input any) Requirement {
 	s := &g.sets[n.set]
-	r := Requirement{Action: n.Action, SetKey: s.key, Consumed: n.Consumed, Within: n.Within}
+	r := Requirement{Action: n.Action, SetKey: s.key, Consumed: n.Consumed, Within: n.Within, Across: n.Across}
 	values := make([]string, len(n.segs))
 	for i, segs := range n.segs {
 		v, ok := lookup(input, segs)
@@ -43,6 +44,6 @@ func (g *Graph) require(n *need, input any) Requirement {
 		}
 		values[i] = string(text)
 	}
-	r.Value, r.Key = makeKey(n.Action, s.texts, values, s.hashed)
+	r.Value, r.Key = makeKey(s.name, s.texts, values, s.hashed)
 	return r
 }

@@ -121,6 +121,25 @@ func TestBuildersDoNotShare(t *testing.T) {
 	assert.NotEqual(t, workflow.New("w", "1").Phase(p.Step(exec("b"))).MustBuild().Digest(), workflow.New("w", "1").Phase(p.Step(exec("c"))).MustBuild().Digest())
 }
 
+// Definitions that run each other are checked together.
+func TestFamily(t *testing.T) {
+	sub := func(name, child string) workflow.Builder {
+		return workflow.New(name, "1").Step(workflow.Run("sub", child).Const("m", `"x"`))
+	}
+	leaf := workflow.New("leaf", "1").Input(number).Step(exec("a")).MustBuild()
+	err := workflow.Family(sub("a", "b").MustBuild(), sub("b", "a").MustBuild(), sub("c", "leaf").MustBuild(), sub("d", "none").MustBuild(), leaf, leaf)
+	require.Error(t, err)
+	assert.Equal(t, strings.Join([]string{
+		`workflow "leaf" is there twice`,
+		`workflows run each other: a → b → a`,
+		`workflow "c": step "sub" maps "m", which its input contract does not have`,
+		`workflow "c": step "sub" maps nothing to "n", which its input contract requires`,
+		`workflow "d": step "sub" runs workflow "none", which there is not`,
+	}, "\n"), err.Error())
+	ok := workflow.New("c", "1").Step(workflow.Run("sub", "leaf").Const("n", "1")).MustBuild()
+	require.NoError(t, workflow.Family(ok, leaf))
+}
+
 // A state of another definition is an error, whatever the event.
 func TestStateOfAnotherDefinition(t *testing.T) {
 	one, two := workflow.New("w", "1").Step(exec("a")).MustBuild(), workflow.New("w", "2").Step(exec("a").Guard("g")).MustBuild()

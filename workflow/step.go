@@ -52,7 +52,7 @@ func (d *Definition) Step(s State, e Event) (Turn, error) {
 	if s.Format != Format || s.Digest != d.digest || len(s.Steps) != len(d.nodes) || len(s.Phases) != len(d.spec.Phases) {
 		return Turn{}, fmt.Errorf("step %s of %s %s: %w (%s %s, format %d)", s.Instance, d.spec.Name, d.spec.Version, ErrOther, s.Workflow, s.Version, s.Format)
 	}
-	m := &machine{d: d, s: s.own()}
+	m := &machine{d: d, s: s.own(), t: Turn{Trail: make([]Entry, 0, 8)}}
 	m.s.At = max(m.s.At, e.At)
 	if a := m.take(e); a != "" {
 		return Turn{State: s, Absorbed: a}, nil

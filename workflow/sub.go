@@ -26,7 +26,7 @@ func (m *machine) spawn(i int) {
 	m.note(i, Entry{Kind: ChildTrail, Child: child, Text: "started"})
 	m.issue(i, Command{
 		Kind: Spawn, Iteration: st.Iteration, Attempt: st.Attempt, Child: child, Workflow: n.Workflow, Input: st.Proposal,
-		Description: n.Description, Limit: m.left(i),
+		Description: n.Description, Hints: m.hints(n), Limit: m.left(i),
 	})
 }
 

@@ -107,6 +107,9 @@ func (m *machine) answerInstance(c Command, e Event) {
 	switch {
 	case c.Kind == Compensate:
 		m.s.Cost, m.s.Used = plus(m.s.Cost, e.Outcome.Cost), plus(m.s.Used, e.Outcome.Cost)
+		if e.Outcome.Code == action.Denied && e.Text != "" {
+			m.s.Unwind.Policy = e.Text
+		}
 		m.compensated(*e.Outcome)
 	case c.Kind == Unwind:
 		m.childUnwound(e)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -25,22 +26,34 @@ func newWorkflow() *cobra.Command {
 func newWorkflowCheck() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "check FILE", Short: "Check a workflow", Args: cobra.ExactArgs(1),
+		Use: "check FILE...", Short: "Check workflows", Args: cobra.MinimumNArgs(1),
 		Long: `Check names every fault of a workflow with its line: cycles, unknown steps, steps that
 never run, inputs to which nothing is mapped, outputs that cannot fit the inputs they
 feed, limits that are not positive, schemas that do not compile. Warnings, which are
-sound and probably not meant, go to standard error.
+sound and probably not meant, go to standard error. Several files are also checked
+together: that each child is there, that none runs itself through others, and that
+each is started with what its schema wants.
 
-JSON: {"workflow", "version", "digest", "steps", "children", "warnings"}.
+JSON: a list of {"workflow", "version", "digest", "steps", "children", "warnings"}.
 
 Exit code 0 says that an engine would run it; 1 that it would not.`,
 		Example: "  deltactl workflow check examples/workflow/refund.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := workflowfile.Load(args[0])
-			if err != nil {
+			var all []*workflow.Definition
+			var faults []error
+			for _, path := range args {
+				d, err := workflowfile.Load(path)
+				all, faults = append(all, d), append(faults, err)
+			}
+			if err := errors.Join(faults...); err != nil {
 				return err
 			}
-			return printWorkflow(c, d, asJSON)
+			if len(all) > 1 {
+				if err := workflow.Family(all...); err != nil {
+					return err
+				}
+			}
+			return printWorkflows(c, all, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -57,19 +70,25 @@ type checkedWorkflow struct {
 	Warnings []string `json:"warnings"`
 }
 
-func printWorkflow(c *cobra.Command, d *workflow.Definition, asJSON bool) error {
-	r := checkedWorkflow{d.Name(), d.Version(), d.Digest(), 0, nonNil(d.Children()), nonNil(d.Warnings())}
-	for _, p := range d.Spec().Phases {
-		r.Steps += len(p.Steps)
+func printWorkflows(c *cobra.Command, all []*workflow.Definition, asJSON bool) error {
+	var out []checkedWorkflow
+	for _, d := range all {
+		r := checkedWorkflow{d.Name(), d.Version(), d.Digest(), 0, nonNil(d.Children()), nonNil(d.Warnings())}
+		for _, p := range d.Spec().Phases {
+			r.Steps += len(p.Steps)
+		}
+		out = append(out, r)
 	}
 	if asJSON {
-		return printJSON(c.OutOrStdout(), r)
-	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", w)
+		return printJSON(c.OutOrStdout(), out)
 	}
 	t := table.New(c.OutOrStdout(), "workflow", "version", "digest", "steps", "children", "warnings")
-	t.Row(r.Workflow, r.Version, r.Digest[:12], r.Steps, len(r.Children), len(r.Warnings))
+	for _, r := range out {
+		for _, w := range r.Warnings {
+			fmt.Fprintf(c.ErrOrStderr(), "warning: workflow %q: %s\n", r.Workflow, w)
+		}
+		t.Row(r.Workflow, r.Version, r.Digest[:12], r.Steps, len(r.Children), len(r.Warnings))
+	}
 	return t.Flush()
 }
 

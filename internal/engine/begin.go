@@ -26,6 +26,9 @@ func (r *round) eventInto(e *ledger.Event, t ledger.Type) {
 	if r.act != nil {
 		e.Tool = r.act.Tool
 	}
+	if r.agent.Graph.Across() {
+		e.Tenant = r.view.Task.Tenant
+	}
 }
 
 func (r *round) txn(phase txn.Phase, intent string) *txn.Txn {

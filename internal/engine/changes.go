@@ -313,6 +313,7 @@ func (c *changes) facts(e *ledger.Event) {
 		text, _ := json.Marshal(e.Bulk[k]) // strings: cannot fail
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held + ":" + e.Intent, Val: string(text)})
 	}
+	c.lasting(e)
 	if len(e.Facts)+len(e.Bulk) > 0 {
 		c.count(countFacts, 1)
 	}

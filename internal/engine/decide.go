@@ -283,6 +283,9 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 			r.pinToken(tokenBulk+need.SetKey, bulk, listed)
 		}
 	default:
+		if r.earlier(need) {
+			return nil
+		}
 		r.pinToken(name, t, has)
 		r.pinToken(tokenBulk+need.SetKey, bulk, listed)
 		if has {

@@ -26,6 +26,9 @@ func FactsOf(agent *Agent, snap *txn.Snapshot) *statespace.Set {
 
 func fill(s *statespace.Set, snap *txn.Snapshot) {
 	s.Clear()
+	for _, f := range earlierOf(snap) {
+		s.Put(f.Key, f.At)
+	}
 	tokens := snap.Task.Tokens
 	keys := slices.SortedFunc(maps.Keys(tokens), func(a, b string) int {
 		return cmp.Or(cmp.Compare(tokens[a].At, tokens[b].At), cmp.Compare(a, b)) // at one time the listing ("F") comes first

@@ -70,11 +70,7 @@ func (r *round) preview() *grounds {
 	return r.scratch
 }
 
-func (r *round) pin(cs ...txn.Clause) {
-	for i := range cs {
-		r.pins = append(r.pins, cs[i])
-	}
-}
+func (r *round) pin(cs ...txn.Clause) { r.pins = append(r.pins, cs...) }
 
 // ask returns the id of the approval request.
 func (c *Call) ask() string {

@@ -146,6 +146,9 @@ func (x *Run) satisfy(e *ledger.Event, out action.Document) {
 		return
 	}
 	e.Facts, e.Bulk = facts.Keys, facts.Bulk
+	if x.Agent.Graph.Across() {
+		e.Tenant = x.Begun.Tenant
+	}
 }
 
 func (x *Run) learned(failed bool, cost action.Cost, at int64) *ledger.Observed {

@@ -59,6 +59,8 @@ const (
 	// written and the ledger is about to be dropped.
 	QueueEnded  = "ended"
 	QueuePruned = "pruned"
+	// QueueLasting holds facts that later tasks may rest on, due when they do not count any more: TENANT and key, a line each.
+	QueueLasting = "lasting"
 	// QueueUnknown holds intents of unknown outcome, due when that became known.
 	QueueUnknown = "unknown"
 	// QueueEscalations holds paused tasks.
@@ -95,6 +97,9 @@ type TaskState struct {
 
 	// Conclusion is the latest verdict on the goal, nil where nobody gave one.
 	Conclusion *action.Conclusion `json:"conclusion,omitempty"`
+
+	// Earlier is what earlier tasks of the agent established and this one may rest on, as of when it started.
+	Earlier []Earlier `json:"earlier,omitempty"`
 
 	Family Family  `json:"family,omitzero"`  // what children it may have
 	Parent *Parent `json:"parent,omitempty"` // whose child it is
