@@ -256,6 +256,9 @@ func (o *observed) marked(out action.Outcome) action.Outcome {
 
 func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 	t.engine.inheritHalts(ctx)
+	if err := t.engine.noteConfig(ctx, t.state); err != nil {
+		return t.refused(o, failedStore(err))
+	}
 	own := &o.own
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {

@@ -43,6 +43,7 @@ type Task struct {
 	offers    []action.Offer                // the latest, for what changed since
 	concern   concern
 	uneasy    atomic.Bool // there is a concern to tell
+	dropped   atomic.Bool // it ended and was pruned
 }
 
 // idSeparator joins agent and task, and task and approval, in ids. No name contains it.
@@ -50,7 +51,7 @@ const idSeparator = "~"
 
 // ID returns the task's id, unique over all agents: "agent~task".
 func (t *Task) ID() string {
-	if t.opened() != nil {
+	if t == nil || t.engine == nil {
 		return ""
 	}
 	return t.agent.name + idSeparator + t.local
@@ -62,6 +63,9 @@ var errNotOpened = errors.New("there is no task; start one with Engine.Start, or
 func (t *Task) opened() error {
 	if t == nil || t.engine == nil {
 		return errNotOpened
+	}
+	if t.dropped.Load() {
+		return action.Fail(action.TaskClosed, "%s had ended and was pruned", t).Because(ErrPruned)
 	}
 	return nil
 }
@@ -95,6 +99,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	if err := e.leaveCard(ctx, a); err != nil {
+		return nil, fmt.Errorf("start: %w", failedStore(err))
+	}
+	if err := e.noteConfig(ctx, a); err != nil {
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	}
 	until := int64(0)
@@ -182,6 +189,9 @@ func (e *Engine) forgetEnded(t *Task) {
 		e.forget(t)
 	}
 }
+
+// ErrPruned is in what a task answers that this engine knew, and that had ended and was pruned meanwhile: a TASK_CLOSED.
+var ErrPruned = errors.New("the task was pruned")
 
 // ErrNoTask is returned where a task does not exist.
 var ErrNoTask = errors.New("no such task")

@@ -69,6 +69,9 @@ func (w *shift) sweep(ctx context.Context) {
 		if s.agent.card != nil {
 			continue // others have its functions
 		}
+		if err := e.noteConfig(ctx, s); err != nil {
+			e.cfg.Log.Warn("it cannot be recorded by what is decided", "agent", s.agent.name, "error", err)
+		}
 		w.askRules(ctx, s)
 		for _, duty := range []struct {
 			queue string

@@ -67,7 +67,7 @@ func newRoot() *cobra.Command {
 	}{
 		{"When it burns:", []*cobra.Command{newHalt(), newLift(), newGlass(), newWhoami()}},
 		{"What waits for people:", []*cobra.Command{newApprovals(), newEscalations(), newIntents(), newTasks()}},
-		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget()}},
+		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget(), newBeliefs()}},
 		{"What happened:", []*cobra.Command{newTrace(), newLedger()}},
 		{"The store:", []*cobra.Command{newDoctor(), newPrune()}},
 		{"Without a store:", []*cobra.Command{newPolicy(), newWorkflow(), newReplay(), newExplain(), newBench(), newVersion()}},

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
+	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
 const storeHelp = `
@@ -30,6 +31,7 @@ type storeFlags struct {
 	passwordFile string
 	operators    string
 	json         bool
+	risk         risk.Config // of the estimator, where it matters
 }
 
 func (f *storeFlags) add(c *cobra.Command) {
@@ -96,7 +98,7 @@ func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) 
 	}
 	o := readOffice(f.operators)
 	e, err := delta.New(delta.Config{
-		Store: s, Authenticator: delta.VoucherFunc(osUser), Operators: o.operators,
+		Store: s, Authenticator: delta.VoucherFunc(osUser), Operators: o.operators, Risk: f.risk,
 		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

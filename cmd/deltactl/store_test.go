@@ -15,6 +15,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/internal/redistest"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
+	"github.com/seed-ab2cfece/delta-agents/risk"
 )
 
 type order struct {
@@ -70,6 +71,24 @@ func fill(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("INTENT", call(t3, "charge", "c").Intent)
 	ts.Check(start(delta.Goal{ID: "t4", Agent: desk}).Done(ctx, "all done"))
 	start(delta.Goal{ID: "t5", Agent: attic, Text: "dust"})
+	ts.Check(engine.Sync(ctx))
+}
+
+// tune is "tune": it has an agent work whose engine learns by another estimator than the default.
+func tune(ts *testscript.TestScript, _ bool, _ []string) {
+	ctx := context.Background()
+	store, err := redisstore.Open(ctx, redisstore.Config{URL: ts.Getenv("DELTA_STORE"), Prefix: ts.Getenv("DELTA_PREFIX")})
+	ts.Check(err)
+	engine, err := delta.New(delta.Config{Store: store, Risk: risk.Single(), Observe: true})
+	ts.Check(err)
+	defer func() { ts.Check(errors.Join(engine.Close(ctx), store.Close())) }()
+	desk, _ := deskAgents()
+	t, err := engine.Start(ctx, delta.Goal{ID: "t9", Agent: desk, Text: "by other numbers"})
+	ts.Check(err)
+	for _, id := range []string{"a", "bad"} {
+		_, err := t.Do(ctx, delta.Call{Action: "confirm", Input: fmt.Appendf(nil, `{"orderId":%q}`, id)}).Get()
+		ts.Check(err)
+	}
 	ts.Check(engine.Sync(ctx))
 }
 

@@ -148,7 +148,7 @@ func (l *Lesson) Txn(sp *txn.Space, at int64) (*txn.Txn, *Folded) {
 
 // foldedEvent says which outcomes were folded, and which of them changed a belief enough to be shown.
 func foldedEvent(rules *Rules, agent *Agent, pending []txn.Pending, after risk.Belief, steps []step, at int64) ledger.Event {
-	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, FromSeq: pending[0].Seq, ToSeq: lastSeq(pending)}
+	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, Version: rules.Estimator, FromSeq: pending[0].Seq, ToSeq: lastSeq(pending)}
 	for _, s := range steps {
 		e.Outcomes = append(e.Outcomes, s.observed)
 		if s.innovation.Flag {
@@ -243,13 +243,28 @@ func needsHeld(t ledger.Type) bool {
 	return false
 }
 
-// FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order.
+// FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order, each by the
+// estimator that made it. One that is not that of the rules must stand in the ledger before it.
 func FoldBeliefs(rules *Rules, agent *Agent, records []txn.Stored) (risk.Belief, error) {
 	b := rules.Model.Prior()
+	known, first := newEstimators(rules), true
 	for _, r := range records {
 		e, err := ledger.Decode(r.Val)
+		if err == nil {
+			err = known.note(rules, &e)
+		}
 		if err != nil {
 			return b, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if e.Type != ledger.BeliefReset && len(e.Outcomes) == 0 {
+			continue
+		}
+		rules, err := known.of(&e)
+		if err != nil {
+			return b, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if first {
+			b, first = rules.Model.Prior(), false
 		}
 		if e.Type == ledger.BeliefReset {
 			b = reset(rules, b, e.Action)

@@ -39,6 +39,7 @@ const (
 	cellBelief   = "belief/"    // Agent: + action; its block of the belief
 	cellLevel    = "level/"     // Agent: + action; quantised risk, pinned by decisions
 	cellCard     = "card"       // Agent: Card
+	cellConfig   = "config"     // Agent: Configuration
 	cellCall     = "call/"      // Record: + call id; INTENT and digest
 	cellInner    = "inner/"     // Record: + intent and call id, a line each; the same of a call that the intent's function made
 	cellIntent   = "intent/"    // Record: + intent; the event that began or parked it
