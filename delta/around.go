@@ -58,7 +58,7 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 
 // sight is what hooks get copies of.
 func (f *flight) sight(out *action.Outcome) action.View {
-	b := &f.run.Begun
+	b := f.run.Begun
 	return action.View{
 		Agent: b.Agent, Task: f.t.ID(), Intent: b.Intent, CallID: b.Call, Action: b.Action, Version: b.Version, Attempt: b.Attempt,
 		Input: bytesOf(f.in.Text()), Provenance: b.Provenance, Outcome: out,

@@ -60,7 +60,7 @@ func (f *flight) perform(c *Context) crash {
 		return got
 	}
 	if got.err = action.Contain(got.err); got.err == nil {
-		got.doc, got.bad = f.def.checkOutput(got.output)
+		got.doc, got.bad = f.def.checkReturned(&got.returned)
 	}
 	return got
 }
@@ -167,6 +167,7 @@ func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End 
 // abandon counts a function that still runs, and records what it returns when it does.
 func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
 	e := f.t.engine
+	f.left = true
 	leave(&e.functions, back, func(r crash) {
 		f.settled.Wait()
 		end := f.verdict(r, c.used(time.Since(started), true))

@@ -22,7 +22,7 @@ type Context struct {
 	attempt int
 	goal    string
 	brought *engine.Brought
-	begun   *ledger.Event // as it was when the attempt started: the flight's own moves on
+	begun   origin
 	budget  budget.Snapshot
 
 	mu    sync.Mutex
@@ -33,23 +33,30 @@ type Context struct {
 	own      course // of a function without a timeout: it ends with the attempt
 }
 
+// origin is what a function may ask about the call that it executes, and remember as long as it likes.
+type origin struct {
+	Agent, Task, Action, Intent, Call, Within string
+
+	Provenance action.Provenance
+}
+
+func originOf(b *ledger.Event) origin {
+	return origin{b.Agent, b.Task, b.Action, b.Intent, b.Call, b.Within, b.Provenance}
+}
+
 func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	t := f.t
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	c, begun := &f.first, f.begun
+	c := &f.first
 	if attempt > 1 {
-		c, begun = new(Context), nil
-	}
-	if begun == nil {
-		begun = new(ledger.Event)
-		*begun = f.run.Begun
+		c = new(Context)
 	}
 	if f.def.timeout == NoTimeout { // else ctx is the attempt's own
 		c.own.parent, c.own.stop = ctx, t.engine.stop
 		ctx = &c.own
 	}
-	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, begun
+	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, originOf(f.run.Begun)
 	v := t.view
 	if !v.Describes(&t.space) {
 		var err error
@@ -142,7 +149,7 @@ func (c *Context) Remember(content, kind string) error {
 	if err := c.mayAct(); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
-	b := c.begun
+	b := &c.begun
 	return c.flight.t.engine.store.Remember(c, b.Agent, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
-	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -61,6 +60,7 @@ func (t *Task) Do(ctx context.Context, c Call) mo.Result[action.Outcome] {
 		return mo.Err[action.Outcome](o.err)
 	}
 	out := t.do(ctx, o)
+	o.done()
 	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)
 	return decided(ctx, out)
@@ -419,30 +419,4 @@ func (t *Task) again(ctx context.Context, e ledger.Event) (*observed, error) {
 	}
 	o.call.Intent.ID, o.call.Intent.Within, o.call.Resume = e.Intent, e.Within, true
 	return o, nil
-}
-
-// checkOutput passes what a function returned through the strict edge and its schema.
-func (d *declaration) checkOutput(v any) (doc action.Document, f *action.Failure) {
-	defer func() {
-		if p := recover(); p != nil {
-			f = action.Fail(action.OutputInvalid, "the output cannot be written as JSON: its MarshalJSON panicked")
-		}
-	}()
-	if own, ok := v.(action.Output); ok && d.out == nil { // JSON already: only what is wrong with it needs words
-		if doc, bad := schema.Canonical(own, 0); bad == nil {
-			return doc, nil
-		}
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %s", action.TextOf(err)).Because(err)
-	}
-	if d.out != nil {
-		return d.out.CheckOutput(raw)
-	}
-	doc, f = schema.Canonical(raw, 0)
-	if f != nil {
-		return doc, action.Fail(action.OutputInvalid, "the output is not acceptable JSON: %s", f.Message)
-	}
-	return doc, nil
 }

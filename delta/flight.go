@@ -26,7 +26,6 @@ type flight struct {
 	tool *tool.Registered
 
 	intent  string          // never changes
-	begun   *ledger.Event   // as the begin wrote it, nil of an intent that was taken over; never changes
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
 	course  course
 	chain   hooks.Chain
@@ -44,15 +43,16 @@ type flight struct {
 	charged action.Cost
 	first   Context      // of the first attempt
 	under   atomic.Int32 // calls within it, and within those, that are under way
+	left    bool         // a function of it was abandoned
 	beats
 }
 
 // fly runs what began. It reports again where the call was given back because its risk rose in the meantime.
 func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *engine.View, reply txn.Reply, sent time.Time) (out action.Outcome, again bool) {
 	f := t.flight(ctx, o, engine.Run{
-		Agent: t.agent.compiled, Begun: *d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input, Room: &o.room,
+		Agent: t.agent.compiled, Begun: d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input, Room: &o.room,
 	}, view, reply, sent)
-	f.expires, f.begun, f.revs = d.Expires, d.Begun, [2]int64{reply.TaskRev, reply.AgentRev}
+	f.expires, f.revs = d.Expires, [2]int64{reply.TaskRev, reply.AgentRev}
 	defer f.land()
 	if unmoved(view, d.Begun, reply) {
 		return f.fly(), false
@@ -79,7 +79,7 @@ func (f *flight) recheck(v *engine.View) *action.Failure {
 	f.mu.Unlock()
 	c := *f.call
 	c.Now = v.Snap.Now
-	return engine.Recheck(&f.t.engine.rules, f.t.agent.compiled, v, &begun, &c)
+	return engine.Recheck(&f.t.engine.rules, f.t.agent.compiled, v, begun, &c)
 }
 
 // flight takes off: from here the lease is kept alive until land.

@@ -24,6 +24,7 @@ type Task struct {
 	agent  *Agent
 	state  *agentState // its lock guards everything below
 	local  string      // id within the agent
+	id     string      // as ID returns it, "" of one that is not handed out
 	aloft  *aloft      // shared with other handles of the task
 
 	space   txn.Space
@@ -53,6 +54,9 @@ const idSeparator = "~"
 func (t *Task) ID() string {
 	if t == nil || t.engine == nil {
 		return ""
+	}
+	if t.id != "" {
+		return t.id
 	}
 	return t.agent.name + idSeparator + t.local
 }
@@ -146,7 +150,7 @@ func (e *Engine) adopt(a *agentState, local string) *Task {
 		return t
 	}
 	e.dropUnheld()
-	t := &Task{engine: e, agent: a.agent, state: a, local: local, aloft: e.aloftOf(id), space: txn.NewSpace(), facted: -1}
+	t := &Task{engine: e, agent: a.agent, state: a, local: local, id: id, aloft: e.aloftOf(id), space: txn.NewSpace(), facted: -1}
 	t.asks = func() string { return id + idSeparator + e.cfg.ID() } // it must not hold the task
 	e.tasks[id] = weak.Make(t)
 	return t

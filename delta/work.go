@@ -264,7 +264,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, view *engine.View, reply txn.Reply, sent time.Time) {
 	run.Input = o.call.Intent.Input.Tree()
 	f := t.flight(ctx, o, *run, view, reply, sent)
-	f.expires = view.Covered(&run.Begun)
+	f.expires = view.Covered(run.Begun)
 	defer f.land()
 	f.fly()
 }

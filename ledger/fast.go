@@ -356,7 +356,9 @@ func AppendOutcome(dst []byte, o *action.Outcome) []byte {
 }
 
 // appendSlow is for what encoding/json must write: read once and written again, bytes that were not UTF-8 are U+FFFD.
-func appendSlow[T any](dst []byte, v *T) []byte {
+func appendSlow[T any](dst []byte, from *T) []byte {
+	v := new(T) // apart, so that what is written in the usual way need not be moved to the heap
+	*v = *from
 	s, err := writeAny(v)
 	if err == nil && strings.Contains(s, `\ufffd`) {
 		var clean T

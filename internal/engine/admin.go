@@ -167,7 +167,7 @@ func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cos
 	if t := v.Snap.Task.Tokens[tokenUnknown+begun.Intent]; t.State != unresolved {
 		return nil, fmt.Errorf("intent %s: its outcome is not unknown", begun.Intent)
 	}
-	x := &Run{Agent: agent, Begun: begun, Fence: begun.Fence, Owner: begun.Owner}
+	x := &Run{Agent: agent, Begun: &begun, Fence: begun.Fence, Owner: begun.Owner}
 	t := x.txn(txn.Plain)
 	e := x.event(ledger.Resolved, who.At)
 	e.Identity, e.Reason, e.Charged, e.Wakes = who.Identity, who.Reason, cost, v.Task.Flow != nil

@@ -50,27 +50,23 @@ func write(t *txn.Txn, e, held *ledger.Event) { writeShown(t, e, held, "") }
 
 // writeBegun is write for the event of a round's begin.
 func (r *round) writeBegun(t *txn.Txn, e *ledger.Event) {
-	b := scratch()
-	*b = r.appendBegun((*b)[:0], e)
-	writeText(t, e, nil, b)
+	p := pieces.Get().(*piece)
+	writeText(t, e, nil, p, p.end(r.appendBegun(p.begin(), e)))
 }
 
 // writeShown is write for who may have the text of the risk.
 func writeShown(t *txn.Txn, e, held *ledger.Event, risk string) {
-	b := scratch()
-	*b = appendShown((*b)[:0], e, risk)
-	writeText(t, e, held, b)
+	p := pieces.Get().(*piece)
+	writeText(t, e, held, p, p.end(appendShown(p.begin(), e, risk)))
 }
 
-// writeText is write for who has the text of the event, in a buffer that is given back.
-func writeText(t *txn.Txn, e, held *ledger.Event, b *[]byte) {
-	c := changes{list: t.Clauses}
-	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
-	text := c.keep(*b)
-	release(b)
+// writeText is write for who has the text of the event, cut out of a piece that is given back.
+func writeText(t *txn.Txn, e, held *ledger.Event, p *piece, text string) {
+	c := changes{list: t.Clauses, text: p}
 	c.add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
 	c.of(e, held, text)
 	t.Clauses = c.list
+	pieces.Put(p)
 }
 
 // begin writes the intent with everything it holds.

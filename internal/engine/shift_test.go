@@ -131,7 +131,7 @@ func (s *shift) settle() {
 	end := s.outcome()
 	s.must(x.Settle(end))
 	if end.Code == action.StartedUnknown {
-		s.unknown = append(s.unknown, x.Begun)
+		s.unknown = append(s.unknown, *x.Begun)
 	}
 }
 
