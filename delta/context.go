@@ -94,6 +94,10 @@ func (c *Context) Attempt() int { return c.attempt }
 // none.
 func (c *Context) IdempotencyKey() string { return c.flight.key }
 
+// Repeatable reports whether the effect of the call may be repeated, by its class or its key. Where it may not, a function
+// that cannot tell whether its effect happened returns an error made by [action.Unknown].
+func (c *Context) Repeatable() bool { return c.flight.def.compiled.Repeatable() }
+
 // Budget returns what the task had spent and had left, axis by axis, when the attempt started. The call's own reservation
 // counts as reserved.
 func (c *Context) Budget() budget.Snapshot { return c.budget }
