@@ -172,3 +172,30 @@ func IsUnknown(err error) (is bool) {
 	var u unknown
 	return errors.As(err, &u)
 }
+
+// unstarted marks an error as "nothing of the effect was begun".
+type unstarted struct{ error }
+
+func (u unstarted) Unwrap() error { return u.error }
+
+// Unstarted is what an action function returns where it is certain that nothing of its effect was begun, because what it
+// would have run in could not be made ready: a sandbox, a connection. The call is NOT_STARTED, after a few further tries:
+// nothing is learned and nothing spent.
+func Unstarted(err error) error {
+	if err == nil {
+		err = errors.New("what the call runs in could not be made ready")
+	}
+	return unstarted{err}
+}
+
+// IsUnstarted reports whether err was made by Unstarted, and not by Unknown too, which is the stronger word. Of an error
+// that panics when it is asked nothing is certain: false.
+func IsUnstarted(err error) (is bool) {
+	defer func() {
+		if recover() != nil {
+			is = false
+		}
+	}()
+	var u unstarted
+	return errors.As(err, &u) && !IsUnknown(err)
+}

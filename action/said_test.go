@@ -122,3 +122,13 @@ func TestAnOfferIsCopied(t *testing.T) {
 	c.Actions[0].Name, c.Actions[0].Schema[0], c.Guidance[0] = "x", 'x', "x"
 	require.Equal(t, action.Offer{Actions: []action.Offered{{Name: "a", Schema: []byte(`{}`)}}, Guidance: []string{"g"}}, o)
 }
+
+// TestI09_UnknownIsStrongerThanUnstarted: nothing is certain where one part of an error says that nobody knows.
+func TestI09_UnknownIsStrongerThanUnstarted(t *testing.T) {
+	assert.True(t, action.IsUnstarted(action.Unstarted(nil)))
+	assert.True(t, action.IsUnstarted(action.Contain(fmt.Errorf("spawn: %w", action.Unstarted(io.EOF)))))
+	assert.False(t, action.IsUnstarted(io.EOF))
+	assert.False(t, action.IsUnstarted(errors.Join(action.Unstarted(io.EOF), action.Unknown(io.EOF))))
+	assert.False(t, action.IsUnstarted(action.Unstarted(action.Unknown(io.EOF))))
+	assert.ErrorIs(t, action.Unstarted(io.EOF), io.EOF)
+}

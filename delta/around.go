@@ -58,7 +58,7 @@ func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), 
 
 // sight is what hooks get copies of.
 func (f *flight) sight(out *action.Outcome) action.View {
-	b := &f.run.Begun
+	b := f.run.Begun
 	return action.View{
 		Agent: b.Agent, Task: f.t.ID(), Intent: b.Intent, CallID: b.Call, Action: b.Action, Version: b.Version, Attempt: b.Attempt,
 		Input: bytesOf(f.in.Text()), Provenance: b.Provenance, Outcome: out,
@@ -97,6 +97,7 @@ func (f *flight) noteHook(ctx context.Context, name string, err error) {
 	if err == nil {
 		return
 	}
+	err = f.veil.err(err)
 	x := f.run.HookFailed(name, err, f.now())
 	if reply, werr := f.t.engine.apply(ctx, x); werr == nil && reply.OK {
 		f.t.advance(x, reply, nil)

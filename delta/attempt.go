@@ -60,7 +60,7 @@ func (f *flight) perform(c *Context) crash {
 		return got
 	}
 	if got.err = action.Contain(got.err); got.err == nil {
-		got.doc, got.bad = f.def.checkOutput(got.output)
+		got.doc, got.bad = f.def.checkReturned(&got.returned)
 	}
 	return got
 }
@@ -72,7 +72,7 @@ func (f *flight) here(n int) engine.End {
 	started := time.Now()
 	r := f.contained(c, started)
 	used := c.used(time.Since(started), true)
-	if f.ctx.Err() == nil {
+	if f.ctx.Err() == nil || r.done && action.IsUnstarted(r.err) {
 		return f.verdict(r, used)
 	}
 	said := ""
@@ -141,6 +141,9 @@ func (f *flight) gaveUp(ctx context.Context, c *Context, back <-chan crash, r cr
 		}
 		grace.Stop()
 	}
+	if came && r.done && action.IsUnstarted(r.err) {
+		return f.verdict(r, action.Cost{})
+	}
 	said := ""
 	switch {
 	case !came:
@@ -164,6 +167,7 @@ func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End 
 // abandon counts a function that still runs, and records what it returns when it does.
 func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
 	e := f.t.engine
+	f.left = true
 	leave(&e.functions, back, func(r crash) {
 		f.settled.Wait()
 		end := f.verdict(r, c.used(time.Since(started), true))
@@ -182,6 +186,9 @@ func (f *flight) verdict(r crash, cost action.Cost) engine.End {
 	switch {
 	case !r.done:
 		end.Failure = because(action.Fail(action.Panicked, "action %q ended without a result: %v", f.def.name, r.err), r.err)
+	case r.err != nil && action.IsUnstarted(r.err):
+		end.Cost = action.Cost{}
+		end.Failure = action.Fail(action.NotStarted, "the call was not started: what it runs in could not be made ready").With(action.DetailSaid, r.err.Error()).Because(r.err)
 	case r.err != nil && action.IsUnknown(r.err):
 		end.Failure = action.Fail(action.StartedUnknown, "it is not known whether the call took effect: %v", r.err).Because(r.err)
 	case r.err != nil:

@@ -22,7 +22,7 @@ type Context struct {
 	attempt int
 	goal    string
 	brought *engine.Brought
-	begun   *ledger.Event // as it was when the attempt started: the flight's own moves on
+	begun   origin
 	budget  budget.Snapshot
 
 	mu    sync.Mutex
@@ -33,23 +33,30 @@ type Context struct {
 	own      course // of a function without a timeout: it ends with the attempt
 }
 
+// origin is what a function may ask about the call that it executes, and remember as long as it likes.
+type origin struct {
+	Agent, Task, Action, Intent, Call, Within string
+
+	Provenance action.Provenance
+}
+
+func originOf(b *ledger.Event) origin {
+	return origin{b.Agent, b.Task, b.Action, b.Intent, b.Call, b.Within, b.Provenance}
+}
+
 func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	t := f.t
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	c, begun := &f.first, f.begun
+	c := &f.first
 	if attempt > 1 {
-		c, begun = new(Context), nil
-	}
-	if begun == nil {
-		begun = new(ledger.Event)
-		*begun = f.run.Begun
+		c = new(Context)
 	}
 	if f.def.timeout == NoTimeout { // else ctx is the attempt's own
 		c.own.parent, c.own.stop = ctx, t.engine.stop
 		ctx = &c.own
 	}
-	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, begun
+	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, originOf(f.run.Begun)
 	v := t.view
 	if !v.Describes(&t.space) {
 		var err error
@@ -86,6 +93,10 @@ func (c *Context) Attempt() int { return c.attempt }
 // IdempotencyKey returns the key that the action declared for this input, the same for all attempts; "" where it declared
 // none.
 func (c *Context) IdempotencyKey() string { return c.flight.key }
+
+// Repeatable reports whether the effect of the call may be repeated, by its class or its key. Where it may not, a function
+// that cannot tell whether its effect happened returns an error made by [action.Unknown].
+func (c *Context) Repeatable() bool { return c.flight.def.compiled.Repeatable() }
 
 // Budget returns what the task had spent and had left, axis by axis, when the attempt started. The call's own reservation
 // counts as reserved.
@@ -133,22 +144,20 @@ func (c *Context) used(d time.Duration, last bool) action.Cost {
 	return cost
 }
 
-// Remember adds a note to the agent's memory, for later calls and tasks of the agent.
+// Remember adds a note to the agent's memory, for later calls and tasks of the agent. In a task about somebody, see
+// [Goal].Subject, the note can be read in tasks about the same alone, until they are erased; its kind is as it is.
 func (c *Context) Remember(content, kind string) error {
 	if err := c.mayAct(); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
-	b := c.begun
-	return c.flight.t.engine.store.Remember(c, b.Agent, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
+	b := &c.begun
+	return c.flight.t.remember(c, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
 }
-
-// recallLimit is how many notes Recall returns.
-const recallLimit = 10
 
 // Recall returns the agent's notes most relevant to the query, best first; an empty query returns the newest.
 func (c *Context) Recall(query string) ([]memory.Note, error) {
 	if err := c.mayAct(); err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
-	return c.flight.t.engine.store.Recall(c, c.flight.t.agent.name, query, recallLimit)
+	return c.flight.t.recall(c, query)
 }

@@ -86,6 +86,7 @@ type rule struct {
 type returned struct {
 	done   bool
 	output any
+	raw    action.Output // instead, of an action whose outputs are JSON already; nil is none
 	err    error
 	breach *action.Failure // the output breaks the contract of the tool it comes from
 }
@@ -150,7 +151,11 @@ func newDeclaration(name string) declaration {
 // answer unpacks a result. Err(nil) is an Err: mo hands out a nil error for it, which must not pass for Ok.
 func answer[Out any](r mo.Result[Out]) returned {
 	if r.IsOk() {
-		return returned{done: true, output: r.MustGet()}
+		v := r.MustGet()
+		if raw, ok := any(&v).(*action.Output); ok && *raw != nil {
+			return returned{done: true, raw: *raw}
+		}
+		return returned{done: true, output: v}
 	}
 	err := r.Error()
 	if err == nil {

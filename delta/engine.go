@@ -35,6 +35,7 @@ type Engine struct {
 	agents map[string]*agentState
 	coming map[string]*arriving          // agents of tasks that are being started, by name
 	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
+	plain  bool                          // nothing but the policy is worth a record, see noteConfig
 	aloft  map[string]weak.Pointer[aloft]
 	purge  int              // the number of them at which those that nobody holds are dropped
 	waits  map[string]*wait // for the approval of that id
@@ -59,6 +60,7 @@ type Engine struct {
 // agentState is what this engine knows of an agent: shared by its tasks, under one lock.
 type agentState struct {
 	mu      sync.Mutex
+	config  atomic.Pointer[string] // version of the policy that was recorded last, nil for nothing
 	agent   *Agent
 	carded  atomic.Bool // its card is known to be in the store
 	space   txn.Space
@@ -99,6 +101,7 @@ func New(cfg Config) (*Engine, error) {
 		agents: map[string]*agentState{}, coming: map[string]*arriving{}, tasks: map[string]weak.Pointer[Task]{}, aloft: map[string]weak.Pointer[aloft]{}, waits: map[string]*wait{}, wake: make(chan struct{}, 1),
 		draining: make(chan struct{}), gone: make(chan struct{}), inside: insiders{none: make(chan struct{})},
 	}
+	e.rules.Estimator = engine.Estimator(cfg.Risk)
 	e.rules.Escalate = cfg.Escalate.rules()
 	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
 	e.rules.Unheard = cfg.Authenticator == nil && cfg.Store == nil
@@ -116,6 +119,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Policy != nil {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
 	}
+	e.plain = plainConfig(e.configuration(""))
 	e.watch = startWatch(e)
 	e.owners.engine, e.pulse = e.owner, newPulse(cfg.Lease/3)
 	e.keeper = startKeeper(e)
@@ -338,6 +342,13 @@ func (e *Engine) clock() int64 { return e.cfg.Now().UnixMicro() }
 
 // failedStore is the outcome of a call that could not be recorded: nothing ran.
 func failedStore(err error) *action.Failure {
+	var pruned *memory.PrunedError
+	switch {
+	case errors.As(err, &pruned):
+		return action.Fail(action.TaskClosed, "nothing was run: %s", pruned.Error()).Because(fmt.Errorf("%w: %w", ErrPruned, err))
+	case errors.Is(err, ErrPruned):
+		return action.Fail(action.TaskClosed, "nothing was run: the task had ended and was pruned").Because(err)
+	}
 	var lost *memory.LostError
 	if errors.As(err, &lost) {
 		return action.Fail(action.StoreUnavailable, "nothing was run: %s", lost.Error()).Because(err)

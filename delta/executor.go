@@ -66,10 +66,10 @@ func executeByTool(c *Context, in action.Input) returned {
 	if x == nil { // admit found it
 		return returned{done: true, err: errNoExecutor}
 	}
-	b := c.begun
+	b := &c.begun
 	raw, err := x.Invoke(c, tool.Call{
 		Tool: x.ID, Agent: b.Agent, Task: c.TaskID(), Action: b.Action, Intent: b.Intent, CallID: b.Call, Within: b.Within, Attempt: c.attempt,
-		Key: c.flight.key, Provenance: b.Provenance, Input: json.RawMessage(in.Text()), Spend: c.Spend,
+		Key: c.flight.key, Repeatable: c.flight.def.compiled.Repeatable(), Provenance: b.Provenance, Input: json.RawMessage(in.Text()), Spend: c.Spend,
 	})
 	if err != nil {
 		return returned{done: true, err: err}

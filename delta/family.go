@@ -33,7 +33,7 @@ func (e *Engine) startChild(ctx context.Context, agent, task, name string) error
 		held := e.agents[s.Agent]
 		e.mu.Unlock()
 		if held != nil {
-			if err := e.leaveCard(ctx, held); err != nil {
+			if err := errors.Join(e.leaveCard(ctx, held), e.noteConfig(ctx, held)); err != nil {
 				return err
 			}
 		}

@@ -21,14 +21,16 @@ func (k *keeper) fold(name string, unless int) error {
 	if s.agent.card != nil {
 		return nil // those who hold it fold: its estimator may be tuned otherwise than this engine's
 	}
-	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
+	ctx, cancel := k.patience()
 	defer cancel()
 	select {
 	case s.folding <- struct{}{}:
-		defer func() { <-s.folding }()
-	case <-ctx.Done():
-		return fmt.Errorf("wait for a fold under way: %w", context.Cause(ctx))
+	default:
+		if err := k.turn(s); err != nil {
+			return err
+		}
 	}
+	defer func() { <-s.folding }()
 	if done, err := k.foldWarm(ctx, s, unless); done || err != nil {
 		return err
 	}
@@ -55,6 +57,26 @@ func (k *keeper) fold(name string, unless int) error {
 		}
 	}
 	return errors.New("another worker folds at the same time")
+}
+
+// turn waits until nobody else folds.
+func (k *keeper) turn(s *agentState) error {
+	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
+	defer cancel()
+	select {
+	case s.folding <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a fold under way: %w", context.Cause(ctx))
+	}
+}
+
+// patience is how long the store is waited for; not at all where it never waits.
+func (k *keeper) patience() (context.Context, context.CancelFunc) {
+	if k.e.instant != nil {
+		return k.ctx, func() {}
+	}
+	return context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
 }
 
 // foldWarm folds on what this engine folded last, without a copy of all that is known of the agent. It is not done where

@@ -26,7 +26,7 @@ type keeper struct {
 
 	mu      sync.Mutex
 	sealed  map[book]mark
-	failed  map[book]bool // of the goroutine alone
+	failed  map[book]bool // of who made it busy
 	full    bool          // ledgers have much to seal
 	looked  time.Time     // when they were sealed last
 	pay     bool          // debts may be paid
@@ -36,7 +36,8 @@ type keeper struct {
 	seen    int64         // how much was noted when it was armed last
 	waiting int           // those who wait for it: then nothing is put off
 	timer   *time.Timer
-	busy    bool
+	busy    bool // somebody does what was noted
+	mine    bool // it is the goroutine
 	closing bool
 	gone    bool // the goroutine does no more: what is noted now is done by whoever opens the store next
 	idle    *sync.Cond
@@ -184,13 +185,35 @@ func (k *keeper) wait(ctx context.Context) error {
 	k.waiting++
 	defer func() { k.waiting-- }()
 	for !k.gone && (k.busy || k.pay || k.in.due()) {
-		k.soon(true)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if k.helps() {
+			continue
+		}
+		k.soon(true)
 		k.idle.Wait()
 	}
 	return nil
+}
+
+// helps has who waits do what is noted, in place of a goroutine that sleeps: waking it, and being woken by it, costs more than
+// that where the store never waits. It reports whether something was done. The caller holds the lock, but not meanwhile.
+func (k *keeper) helps() bool {
+	if k.e.instant == nil || k.busy || k.pay || k.closing || len(k.failed) > 0 {
+		return false
+	}
+	k.busy = true
+	agents, books := k.in.take()
+	k.mu.Unlock()
+	k.round(agents, books, nil)
+	k.mu.Lock()
+	k.busy = false
+	k.idle.Broadcast()
+	if k.hurry || k.pay || k.closing { // it was told to look meanwhile
+		k.wake.Signal()
+	}
+	return true
 }
 
 func (k *keeper) work() {
@@ -213,17 +236,22 @@ func (k *keeper) work() {
 				time.AfterFunc(k.e.cfg.Poll, k.owe)
 			}
 		}
-		for a := range agents {
-			k.report(k.fold(a, 0), "fold beliefs", book{a, ""})
-		}
-		for b, t := range books {
-			if err := k.seal(b, t); err != nil && !hopeless[b] {
-				k.report(err, "seal ledger", b)
-				k.failed[b] = true
-			}
-		}
+		k.round(agents, books, hopeless)
 		if !more {
 			return
+		}
+	}
+}
+
+// round folds and seals what was taken up. Whoever does it has made the keeper busy.
+func (k *keeper) round(agents map[string]bool, books map[book]*tail, hopeless map[book]bool) {
+	for a := range agents {
+		k.report(k.fold(a, 0), "fold beliefs", book{a, ""})
+	}
+	for b, t := range books {
+		if err := k.seal(b, t); err != nil && !hopeless[b] {
+			k.report(err, "seal ledger", b)
+			k.failed[b] = true
 		}
 	}
 }
@@ -232,8 +260,14 @@ func (k *keeper) work() {
 func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.busy = false
-	for !k.closing && !k.pay && !(k.hurry && k.in.due()) {
+	if k.mine {
+		k.busy, k.mine = false, false
+	}
+	for k.busy || !k.closing && !k.pay && !(k.hurry && k.in.due()) {
+		if k.busy { // somebody helps
+			k.wake.Wait()
+			continue
+		}
 		k.hurry = false
 		k.awake.Store(k.armed)
 		if k.in.due() { // noted before it was known that the goroutine sleeps
@@ -250,9 +284,9 @@ func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more
 	k.awake.Store(k.armed) // before taking: who saw it awake is taken
 	agents, books = k.taken()
 	pay = k.pay
-	k.pay, k.busy = false, true
+	k.pay, k.busy, k.mine = false, true, true
 	if k.closing && len(agents) == 0 && len(books) == 0 {
-		k.busy, k.gone = false, true
+		k.busy, k.mine, k.gone = false, false, true
 		k.idle.Broadcast()
 		return nil, map[book]*tail{}, false, false
 	}
@@ -281,7 +315,7 @@ func (k *keeper) report(err error, what string, b book) {
 
 // seal links the records of a book that are not linked yet; those of the tail need not be read.
 func (k *keeper) seal(b book, t *tail) error {
-	ctx, cancel := context.WithTimeout(k.ctx, k.e.cfg.StoreTimeout)
+	ctx, cancel := k.patience()
 	defer cancel()
 	for {
 		m := k.mark(b)

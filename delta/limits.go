@@ -51,7 +51,7 @@ var errOverdue = fmt.Errorf("the call's deadline passed: %w", errTimeout)
 // written before it starts. The error says that an end must not be written, because nobody knows what is.
 func (f *flight) attempts() (engine.End, error) {
 	for n := 1; ; n++ {
-		end, err := f.admitted(n)
+		end, err := f.readied(n)
 		if err != nil {
 			return f.notStarted(ownWords(err)), nil
 		}
@@ -59,6 +59,20 @@ func (f *flight) attempts() (engine.End, error) {
 			return end, nil
 		}
 		if written, err := f.writeAttempt(end); err != nil || !written {
+			return end, err
+		}
+	}
+}
+
+// readyings is how often an attempt is tried whose sandbox or connection cannot be made ready. Nothing of it has run, so it
+// does not matter whether its effect may be repeated, and nothing is written between the tries.
+const readyings = 3
+
+// readied makes attempt n, and makes it again, after a pause, where what it runs in could not be made ready.
+func (f *flight) readied(n int) (end engine.End, err error) {
+	for m := 1; ; m++ {
+		end, err = f.admitted(n)
+		if err != nil || end.Code != action.NotStarted || m == readyings || !f.backOff(m) || f.lapsed() {
 			return end, err
 		}
 	}

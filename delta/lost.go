@@ -103,6 +103,7 @@ func (g guarded) Apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
 	}
 	r, err := g.Store.Apply(ctx, x)
 	g.e.noteLoss(err)
+	g.e.notePruned(err)
 	return r, err
 }
 
@@ -112,6 +113,9 @@ func (g guarded) Load(ctx context.Context, agent, task string, have *txn.Snapsho
 	}
 	s, err := g.Store.Load(ctx, agent, task, have)
 	if g.e.noteLoss(err) && ctx.Value(stopping{}) != nil { // the loss of another part of it, said once
+		s, err = g.Store.Load(ctx, agent, task, nil)
+	}
+	if g.e.notePruned(err) { // said once: now it is as it is
 		s, err = g.Store.Load(ctx, agent, task, nil)
 	}
 	return s, err
@@ -129,6 +133,23 @@ func (g guarded) Queued(ctx context.Context, agent, queue string, after txn.Queu
 		return nil, err
 	}
 	return g.Store.Queued(ctx, agent, queue, after, dueOnly, limit)
+}
+
+// notePruned has the tasks that were dropped on purpose read anew: there are none of them any more.
+func (e *Engine) notePruned(err error) bool {
+	var pruned *memory.PrunedError
+	if err == nil || !errors.As(err, &pruned) {
+		return false
+	}
+	e.cfg.Log.Info("a task that was known here has ended and was pruned", "agent", pruned.Agent, "task", pruned.Task)
+	for _, t := range e.concerned(&memory.LostError{Agent: pruned.Agent, Task: pruned.Task}) {
+		t.dropped.Store(true)
+		t.forgetAll()
+		e.forget(t)
+		t.aloft.interrupt(fmt.Errorf("%w: %w", errCancelled, pruned))
+	}
+	e.keeper.unmark(book{pruned.Agent, pruned.Task})
+	return true
 }
 
 // noteLoss looks whether an error of the store says that it lost something. What this engine knows of it is forgotten,

@@ -14,23 +14,43 @@ import (
 
 // observed is a call with what was found out about it once, before any decision.
 type observed struct {
-	def  *declaration
-	call engine.Call
-	err  error // why nothing can be decided: whoever asked, or the engine, stopped meanwhile
+	*slate
+	def *declaration
+	err error // why nothing can be decided: whoever asked, or the engine, stopped meanwhile
 
-	// Memory for what comes of the call: one allocation for all.
-	own    sight
+	// Memory for what comes of the call: one allocation for all, kept alive by a function that keeps its context.
 	lazy   action.Lazy
-	snap   txn.Snapshot
-	view   engine.View
-	room   engine.Room
+	veil   *veiled // nil: nothing in it is secret
 	flight flight
 	flown  bool
 }
 
+// slate is what is noted about a call until it has ended, and read by nobody thereafter.
+type slate struct {
+	call engine.Call
+	own  sight
+	snap txn.Snapshot
+	view engine.View
+	room engine.Room
+}
+
+var slates = sync.Pool{New: func() any { return new(slate) }}
+
+// done gives back what nobody reads any more: the call has ended, its heart does not beat, and no function of it was left
+// behind whose end is still to be written.
+func (o *observed) done() {
+	if o.flight.left {
+		return
+	}
+	s, f := o.slate, &o.flight
+	o.slate, f.call, f.view, f.run = nil, nil, nil, engine.Run{}
+	*s = slate{}
+	slates.Put(s)
+}
+
 // observe evaluates what depends on the input alone: the strict edge, the schema, per-argument risk, the digest.
 func (t *Task) observe(ctx context.Context, c Call) *observed {
-	o := &observed{def: t.agent.defs[c.Action]}
+	o := &observed{slate: slates.Get().(*slate), def: t.agent.defs[c.Action]}
 	o.call = engine.Call{
 		Intent: action.Intent{
 			ID: t.engine.cfg.ID(), CallID: c.ID, Agent: t.agent.name, Task: t.local, Action: action.CutTo(c.Action, action.MaxName), Epoch: c.Epoch, Provenance: c.Provenance.Cut(),
@@ -71,12 +91,18 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 	}
 	if f != nil {
 		o.call.Edge = f
+		if t.agent.veils != nil || t.private.Load() != aboutNobody {
+			t.veil(ctx, o, raw, c.dry)
+		}
 		return o
 	}
 	if o.def.vet != nil {
 		o.call.Barred = o.def.vet(t, action.Input{Document: doc}, &o.call)
 	}
 	in.Input, in.Digest = doc, digest
+	if t.agent.veils != nil || t.private.Load() != aboutNobody {
+		t.veil(ctx, o, raw, c.dry)
+	}
 	return o
 }
 

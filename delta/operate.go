@@ -46,7 +46,8 @@ func (t *Task) operate(ctx context.Context, what string, by Identity, change fun
 
 // ResetBelief forgets what was learned about one action of a registered agent: it is again as risky as it was declared.
 // With action "" it is the trust that the agent earned. It is recorded in the agent's own ledger, and for the engine's
-// operators alone, since it concerns every task of the agent.
+// operators alone, since it concerns every task of the agent. Of an agent that was adopted it is refused where Config.Risk is not that
+// of the engine which works for it.
 func (e *Engine) ResetBelief(ctx context.Context, agent, action string, by Identity, reason string) error {
 	if err := e.mine(by); err != nil {
 		return fmt.Errorf("reset belief: %w", err)
@@ -61,9 +62,6 @@ func (e *Engine) ResetBelief(ctx context.Context, agent, action string, by Ident
 	if s == nil {
 		return fmt.Errorf("reset belief: agent %q is not registered with this engine", agent)
 	}
-	if s.agent.card != nil {
-		return fmt.Errorf("reset belief: %w", ErrNoCalls)
-	}
 	who := e.whoIs(by, reason)
 	if err := engine.MayReset(agent, e.cfg.Operators, who); err != nil {
 		return fmt.Errorf("reset belief: %w", err)
@@ -72,6 +70,11 @@ func (e *Engine) ResetBelief(ctx context.Context, agent, action string, by Ident
 		snap, err := e.store.Load(ctx, agent, "", nil)
 		if err != nil {
 			return failedStore(err)
+		}
+		if s.agent.card != nil {
+			if err := e.sameEstimator(snap); err != nil {
+				return fmt.Errorf("reset belief: %w", err)
+			}
 		}
 		x, err := engine.ResetBelief(&e.rules, s.agent.compiled, snap, action, who)
 		if err != nil {
@@ -87,4 +90,13 @@ func (e *Engine) ResetBelief(ctx context.Context, agent, action string, by Ident
 		}
 	}
 	return errors.New("reset belief: other workers fold at the same time; try again")
+}
+
+// sameEstimator reports that those who work for an agent learn by another estimator than this engine would.
+func (e *Engine) sameEstimator(snap *txn.Snapshot) error {
+	c, err := engine.ReadConfiguration(snap)
+	if err == nil && c.Estimator != e.rules.Estimator {
+		err = fmt.Errorf("the agent is learned about by estimator %q, this engine has %q: set Config.Risk to what agent_configured records", c.Estimator, e.rules.Estimator)
+	}
+	return err
 }

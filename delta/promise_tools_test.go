@@ -87,7 +87,7 @@ func TestToolSeesWhoCalls(t *testing.T) {
 	assert.EqualValues(t, 7, o.Cost.Tokens)
 	got.Spend = nil
 	assert.Equal(t, tool.Call{
-		Tool: "oracle", Agent: "asker", Task: task.ID(), Action: "ask", Intent: o.Intent, Attempt: 1,
+		Tool: "oracle", Agent: "asker", Task: task.ID(), Action: "ask", Intent: o.Intent, Attempt: 1, Repeatable: true,
 		Provenance: action.Provenance{Decision: "d-1", PlanStep: "2"}, Input: json.RawMessage(`{"q":"a"}`),
 	}, got, "one id leads from the decision to the invocation")
 }

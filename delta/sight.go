@@ -384,7 +384,7 @@ func (e *Engine) apply(ctx context.Context, x *txn.Txn) (r txn.Reply, err error)
 		defer func() { answered(r, err) }()
 	}
 	if e.instant != nil { // it waits for nothing
-		r, err = e.instant.Apply(context.Background(), x)
+		r, err = e.instant.ApplyShared(context.Background(), x)
 	} else {
 		r, err = e.applyBounded(ctx, x)
 	}

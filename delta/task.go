@@ -24,6 +24,7 @@ type Task struct {
 	agent  *Agent
 	state  *agentState // its lock guards everything below
 	local  string      // id within the agent
+	id     string      // as ID returns it, "" of one that is not handed out
 	aloft  *aloft      // shared with other handles of the task
 
 	space   txn.Space
@@ -42,7 +43,10 @@ type Task struct {
 	handed    handed                        // has a lock of its own
 	offers    []action.Offer                // the latest, for what changed since
 	concern   concern
-	uneasy    atomic.Bool // there is a concern to tell
+	uneasy    atomic.Bool  // there is a concern to tell
+	private   atomic.Int32 // whether it is about somebody
+	kept      atomic.Pointer[vault]
+	dropped   atomic.Bool // it ended and was pruned
 }
 
 // idSeparator joins agent and task, and task and approval, in ids. No name contains it.
@@ -50,8 +54,11 @@ const idSeparator = "~"
 
 // ID returns the task's id, unique over all agents: "agent~task".
 func (t *Task) ID() string {
-	if t.opened() != nil {
+	if t == nil || t.engine == nil {
 		return ""
+	}
+	if t.id != "" {
+		return t.id
 	}
 	return t.agent.name + idSeparator + t.local
 }
@@ -62,6 +69,9 @@ var errNotOpened = errors.New("there is no task; start one with Engine.Start, or
 func (t *Task) opened() error {
 	if t == nil || t.engine == nil {
 		return errNotOpened
+	}
+	if t.dropped.Load() {
+		return action.Fail(action.TaskClosed, "%s had ended and was pruned", t).Because(ErrPruned)
 	}
 	return nil
 }
@@ -97,6 +107,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	if err := e.leaveCard(ctx, a); err != nil {
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	}
+	if err := e.noteConfig(ctx, a); err != nil {
+		return nil, fmt.Errorf("start: %w", failedStore(err))
+	}
 	until := int64(0)
 	if !g.Deadline.IsZero() {
 		until = max(1, g.Deadline.Sub(e.cfg.Now()).Microseconds())
@@ -105,6 +118,11 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 			return nil, fmt.Errorf("start: %w", err)
 		}
 		s.Deadline = snap.Now + until
+	}
+	if s.Subject != "" {
+		if _, err := e.dataKey(ctx, s.Agent, engine.SubjectSpace(s.Subject), true, true); err != nil {
+			return nil, fmt.Errorf("start: %w", keyUnavailable(err))
+		}
 	}
 	undo, err := e.keepAttachments(ctx, s, g.Attachments)
 	if err != nil {
@@ -127,7 +145,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	case !reply.OK:
 		return nil, e.exists(ctx, a, s.ID)
 	}
-	return e.adopt(a, s.ID), nil
+	t := e.adopt(a, s.ID)
+	t.private.Store(aboutWhom(&s))
+	return t, nil
 }
 
 // adopt returns the one Task of this engine for an id, so that cancelling it reaches every call.
@@ -139,7 +159,7 @@ func (e *Engine) adopt(a *agentState, local string) *Task {
 		return t
 	}
 	e.dropUnheld()
-	t := &Task{engine: e, agent: a.agent, state: a, local: local, aloft: e.aloftOf(id), space: txn.NewSpace(), facted: -1}
+	t := &Task{engine: e, agent: a.agent, state: a, local: local, id: id, aloft: e.aloftOf(id), space: txn.NewSpace(), facted: -1}
 	t.asks = func() string { return id + idSeparator + e.cfg.ID() } // it must not hold the task
 	e.tasks[id] = weak.Make(t)
 	return t
@@ -182,6 +202,9 @@ func (e *Engine) forgetEnded(t *Task) {
 		e.forget(t)
 	}
 }
+
+// ErrPruned is in what a task answers that this engine knew, and that had ended and was pruned meanwhile: a TASK_CLOSED.
+var ErrPruned = errors.New("the task was pruned")
 
 // ErrNoTask is returned where a task does not exist.
 var ErrNoTask = errors.New("no such task")

@@ -69,6 +69,9 @@ func (w *shift) sweep(ctx context.Context) {
 		if s.agent.card != nil {
 			continue // others have its functions
 		}
+		if err := e.noteConfig(ctx, s); err != nil {
+			e.cfg.Log.Warn("it cannot be recorded by what is decided", "agent", s.agent.name, "error", err)
+		}
 		w.askRules(ctx, s)
 		for _, duty := range []struct {
 			queue string
@@ -223,13 +226,21 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if v.Task.Status.Ended() {
 		defer e.forget(t)
 	}
-	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance, own: true})
+	input, sealed := t.inputOf(ctx, &begun)
+	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: input, Provenance: begun.Provenance, own: true})
 	if o.err != nil {
 		return o.err
 	}
 	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
 	if run != nil && v.Task.Status == engine.Paused {
 		return nil // it is repeated when the task goes on
+	}
+	switch {
+	case run == nil || sealed == nil:
+	case errors.Is(sealed, ErrErased):
+		x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, keyUnavailable(sealed).Message, e.clock()), nil
+	default:
+		return fmt.Errorf("intent %s: its input cannot be opened: %w", begun.Intent, sealed) // another worker may have the key
 	}
 	if run != nil {
 		o.call.Now = v.Snap.Now
@@ -259,9 +270,9 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 // repeat runs an effect that may be repeated once more, under the lease just taken.
 // The view is the one that the takeover pinned: what changed since is noticed by pins and heartbeat.
 func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, view *engine.View, reply txn.Reply, sent time.Time) {
-	run.Input = o.call.Intent.Input.Tree()
+	run.Input, run.Veil = o.call.Intent.Input.Tree(), o.call.Veil
 	f := t.flight(ctx, o, *run, view, reply, sent)
-	f.expires = view.Covered(&run.Begun)
+	f.expires = view.Covered(run.Begun)
 	defer f.land()
 	f.fly()
 }

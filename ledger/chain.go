@@ -25,7 +25,10 @@ func Genesis(agent, task string) string {
 // Link returns the chain link of a record whose predecessor's link is prev (the first one's is Genesis): the SHA-256, in
 // lower-case hex, over prev, sequence, store time and value. Every part is preceded by its length, so no two records
 // share their bytes. r.Link is not looked at.
-func Link(prev string, r txn.Stored) string {
+func Link(prev string, r txn.Stored) string { return string(AppendLink(nil, prev, r)) }
+
+// AppendLink appends what Link returns.
+func AppendLink(dst []byte, prev string, r txn.Stored) []byte {
 	var room [2048]byte // most records fit
 	b := room[:0]
 	b = part(b, linkTag)
@@ -33,7 +36,8 @@ func Link(prev string, r txn.Stored) string {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.At))
 	b = part(b, r.Val)
-	return sum(b)
+	h := sha256.Sum256(b)
+	return hex.AppendEncode(dst, h[:])
 }
 
 func part(b []byte, s string) []byte {

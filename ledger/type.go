@@ -94,12 +94,16 @@ const (
 	// PoolRestored is what was given back as it arrives at the pool: Pools, Reserved, State.
 	PoolRestored Type = "pool_restored"
 
-	// BeliefsFolded moves the beliefs by the pending Outcomes FromSeq to ToSeq: Changes.
+	// BeliefsFolded moves the beliefs by the pending Outcomes FromSeq to ToSeq: Changes, Version names the estimator's
+	// configuration where it is not the default.
 	BeliefsFolded Type = "beliefs_folded"
-	// BeliefReset is an operator's correction of a belief: Changes, Identity, Reason.
+	// BeliefReset is an operator's correction of a belief: Changes, Version as of BeliefsFolded, Identity, Reason.
 	BeliefReset Type = "belief_reset"
 	// AgentDeclared is an agent that declares its actions otherwise than before: State is its card, in the agent's own ledger.
 	AgentDeclared Type = "agent_declared"
+	// AgentConfigured is an engine that decides by another configuration than was recorded last, in the agent's own ledger:
+	// State is the configuration, Policy the version of the policy in force, Text how it differs, Owner the engine.
+	AgentConfigured Type = "agent_configured"
 	// TaskPruned says, in the agent's own ledger, that a task's ledger was verified and is dropped: Child is the task, Digest
 	// the link of its last record, ToSeq how many records it had, Identity, Reason.
 	TaskPruned Type = "task_pruned"
@@ -110,6 +114,11 @@ const (
 	AgentResumed Type = "agent_resumed"
 	// CallCancelled marks one call as cancelled: Intent, Identity, Reason. How it ended is said by its end.
 	CallCancelled Type = "call_cancelled"
+	// KeyMade is a data key that was made: Text is its name. Of a data subject that a goal names it stands in the agent's own
+	// ledger, and Child is the subject.
+	KeyMade Type = "key_made"
+	// SubjectErased is a data key that was destroyed, and with it what was sealed under it: as KeyMade, Identity, Reason.
+	SubjectErased Type = "subject_erased"
 	// Those of a workflow that the task runs; package workflow says when. All have Flow.
 
 	// WorkflowStart opens an instance of a workflow: Flow.Event holds what it begins with, Flow.Spec its definition.
@@ -174,7 +183,7 @@ var types = []Type{
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
-	AgentDeclared, TaskPruned, AgentHalted, AgentResumed, CallCancelled, HookFailed, Note,
+	AgentDeclared, AgentConfigured, TaskPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
 	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl,
 }
 

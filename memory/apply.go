@@ -10,6 +10,16 @@ import (
 
 // Apply implements [Store].
 func (s *InProcess) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
+	return s.transact(ctx, t, (*shard).copied)
+}
+
+// ApplyShared is Apply for who does not change the pending outcomes of the reply: they are shared with others who read
+// them.
+func (s *InProcess) ApplyShared(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
+	return s.transact(ctx, t, (*shard).tail)
+}
+
+func (s *InProcess) transact(ctx context.Context, t *txn.Txn, tail func(*shard) []txn.Pending) (txn.Reply, error) {
 	if err := t.Check(); err != nil {
 		return txn.Reply{}, fmt.Errorf("apply: %w", err)
 	}
@@ -22,7 +32,7 @@ func (s *InProcess) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	a.sweep(now)
 	k := a.task(t.Task)
 	r := a.apply(t, k, now)
-	r.Pending = a.tail()
+	r.Pending = tail(a)
 	r.TaskRev, r.AgentRev = k.space.Rev, a.space.Rev
 	if !r.OK || reads(t.Clauses) {
 		r.Fresh = a.fresh(t, k, r.Now)
@@ -91,8 +101,8 @@ func (a *shard) relet(t *txn.Txn, k *task, i int32, l lease) int64 {
 // handed is how many outcomes are handed out of one allocation.
 const handed = 256
 
-// tail returns a copy of what is pending. Copies are cut from a larger piece, of which nobody else gets the same part.
-func (a *shard) tail() []txn.Pending {
+// copied returns a copy of what is pending. Copies are cut from a larger piece, of which nobody else gets the same part.
+func (a *shard) copied() []txn.Pending {
 	n := len(a.pending)
 	if n == 0 || n > handed/4 {
 		return slices.Clone(a.pending)
@@ -104,6 +114,13 @@ func (a *shard) tail() []txn.Pending {
 	a.spare = a.spare[n:]
 	copy(out, a.pending)
 	return out
+}
+
+// tail returns what is pending, to be read only: an outcome is never changed once it is there, and what comes later comes behind
+// what was handed out.
+func (a *shard) tail() []txn.Pending {
+	n := len(a.pending)
+	return a.pending[:n:n]
 }
 
 func reads(cs []txn.Clause) bool {
@@ -164,7 +181,7 @@ func (a *shard) ledger(k *task, sc txn.Scope) *book {
 
 // fresh returns the keys that the transaction names, the lease of its intent and the pending outcomes, as they are now.
 func (a *shard) fresh(t *txn.Txn, k *task, now int64) *txn.Snapshot {
-	f := &txn.Snapshot{Now: now, Pending: a.tail()}
+	f := &txn.Snapshot{Now: now, Pending: a.copied()}
 	state := txn.State{Task: k.space, Record: k.record, Agent: a.space}
 	for i := range t.Clauses {
 		c := &t.Clauses[i]

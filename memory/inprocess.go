@@ -60,7 +60,7 @@ type shard struct {
 	queues  map[string]*queue
 	leases  leases
 	pending []txn.Pending // not yet folded, in order of sequence
-	spare   []txn.Pending // room for copies of it, see tail
+	spare   []txn.Pending // room for copies of it, see copied
 	pended  int64         // sequence of the last outcome pended
 	intents pool[intent]  // of all tasks
 	owned   pool[owned]   // of all intents

@@ -11,6 +11,14 @@ func Shows(s Store) bool {
 	return ok && v.Shows()
 }
 
+// PrunedError says that a task which this process knew had ended and was dropped on purpose, see [Forgetter]. It is returned
+// once; afterwards there is no such task, or another of that name.
+type PrunedError struct{ Agent, Task string }
+
+func (e *PrunedError) Error() string {
+	return fmt.Sprintf("task %q of agent %q had ended and was pruned: the checkpoint in its agent's own ledger is all that is left of it", e.Task, e.Agent)
+}
+
 // LostError says that a store has lost writes which it had acknowledged: it knows an older revision of a task, or of the
 // agent itself where Task is "", than this process was told of. It is returned once for each loss.
 type LostError struct {

@@ -75,6 +75,17 @@ type combination struct {
 	enough func(permits, of int) bool
 }
 
+// Version names the rules of all that have a version.
+func (c combination) Version() string {
+	var all []string
+	for _, p := range c.of {
+		if v := VersionOf(p); v != "" {
+			all = append(all, v)
+		}
+	}
+	return strings.Join(all, "+")
+}
+
 // Decide asks every policy, so that the version does not depend on who answered first. The reasons given are of those
 // that decided it, in the order of the policies.
 func (c combination) Decide(r Request) (Decision, error) {

@@ -12,6 +12,27 @@ type Changing interface {
 	Current() Policy
 }
 
+// Versioned is a policy that can name the rules in force. Version returns at once: it is asked before every decision, and an
+// engine records each version that it has not seen. "" is none.
+type Versioned interface {
+	Policy
+	Version() string
+}
+
+// VersionOf names the rules in force, "" where a policy does not say, or panics.
+func VersionOf(p Policy) (version string) {
+	v, ok := p.(Versioned)
+	if !ok {
+		return ""
+	}
+	defer func() {
+		if recover() != nil {
+			version = ""
+		}
+	}()
+	return v.Version()
+}
+
 // Pinned returns a policy that answers by one set of rules: of a [Changing] policy those that are current when it is first
 // asked, else p itself.
 func Pinned(p Policy) Policy {

@@ -19,7 +19,10 @@ type Live struct {
 	mu   sync.Mutex // one reading at a time
 }
 
-var _ policy.Changing = (*Live)(nil)
+var (
+	_ policy.Changing  = (*Live)(nil)
+	_ policy.Versioned = (*Live)(nil)
+)
 
 // Open reads a file of rules. Rules that do not compile at the start are an error: there are no earlier ones.
 func Open(path string) (*Live, error) {
@@ -43,6 +46,14 @@ func (l *Live) Current() policy.Policy {
 	return policy.Func(func(policy.Request) (policy.Decision, error) {
 		return policy.Decision{}, errors.New("no rules were read; make one with Open")
 	})
+}
+
+// Version names the rules in force, "" of a Live that Open did not make.
+func (l *Live) Version() string {
+	if b := l.Bundle(); b != nil {
+		return b.Version()
+	}
+	return ""
 }
 
 // Bundle returns the rules in force.

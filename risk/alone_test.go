@@ -178,11 +178,11 @@ func TestSaturatedCountersDecode(t *testing.T) {
 	d := Declaration{Name: "a", Risk: 2}
 	repeat(t, tr, d, false, 60)
 	for name, set := range map[string]func(*Tracker){
-		"runs":  func(t *Tracker) { t.states["a"].n = maxCount },
-		"both":  func(t *Tracker) { t.states["a"].n, t.states["a"].errs = maxCount, maxCount },
+		"runs":  func(t *Tracker) { t.own("a").n = maxCount },
+		"both":  func(t *Tracker) { t.own("a").n, t.own("a").errs = maxCount, maxCount },
 		"agent": func(t *Tracker) { t.shared.ok, t.shared.err = maxCount, maxCount },
 		"era": func(t *Tracker) {
-			t.shared.eras[t.shared.current()].id, t.states["a"].era = maxCount, maxCount
+			t.shared.eras[t.shared.current()].id, t.own("a").era = maxCount, maxCount
 		},
 	} {
 		full, err := m.Track(tr.Belief())

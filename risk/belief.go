@@ -18,6 +18,7 @@ const maxCount = 1<<53 - 1
 type Belief struct {
 	shared  shared
 	actions table
+	seen    *seen // what the last observation left behind, nil where that is not known; it says nothing that the others do not
 }
 
 // state is what is known of one action. The log-odds are kept as a deviation from the base of the declared level, so that
@@ -122,7 +123,7 @@ func (m *Model) Reset(b Belief, name string) Belief {
 	if !ok {
 		return b
 	}
-	b.actions = b.actions.without(name)
+	b.actions, b.seen = b.actions.without(name), nil
 	b.shared = b.shared.clone()
 	b.shared.eras[b.shared.find(s.era)].refs--
 	b.shared.sweep()
@@ -176,9 +177,10 @@ func (m *Model) Update(b Belief, d Declaration, o Observation) (Belief, Innovati
 	}
 	m.learnTags(&next.shared, d)
 	f := m.frame()
-	in := m.observe(f, &next.shared, &s, d, o)
+	last := new(seen)
+	in := m.observe(f, &next.shared, &s, d, o, last)
 	m.pool.Put(f)
-	next.actions = next.actions.with(&s)
+	next.actions, next.seen = next.actions.with(&s), last
 	return next, in, nil
 }
 
@@ -247,10 +249,21 @@ func (m *Model) frame() *frame {
 	return new(frame)
 }
 
-// observe folds an outcome that was checked into memory that the caller owns.
-func (m *Model) observe(f *frame, sh *shared, s *state, d Declaration, o Observation) Innovation {
+// observe folds an outcome that was checked into memory that the caller owns. What was seen last, and is seen then, is kept
+// where there is room for it.
+func (m *Model) observe(f *frame, sh *shared, s *state, d Declaration, o Observation, last *seen) Innovation {
 	f.open(m, sh, s, d)
-	in := m.learn(f, f.base[:sh.members], &sh.agent, sh.ok+sh.err, &s.record, d.Risk, o.Err)
+	base := f.base[:sh.members]
+	var prior mixture
+	if last != nil && last.is(s, d) {
+		prior = last.mix
+	} else {
+		prior = m.look(f, base)
+	}
+	in, post := m.learn(f, base, prior, &sh.agent, sh.ok+sh.err, &s.record, d.Risk, o.Err)
+	if last != nil {
+		*last = seen{m, s, d.Risk, d.Tags, post}
+	}
 	m.learnCost(s, d, o)
 	m.learnTrust(sh, o.Err)
 	return in

@@ -109,7 +109,7 @@ func (d *Dense) Observe(decl Declaration, o Observation) (Innovation, error) {
 		return Innovation{}, err
 	}
 	r, base := d.open(decl)
-	in := d.m.learn(d, base, &d.agent, d.runs, r, decl.Risk, o.Err)
+	in, _ := d.m.learn(d, base, d.m.look(d, base), &d.agent, d.runs, r, decl.Risk, o.Err)
 	d.runs++
 	return in, nil
 }

@@ -22,6 +22,9 @@ func (m *Model) Risk(b Belief, d Declaration) Estimate {
 	if err != nil {
 		return unknown
 	}
+	if b.seen != nil && b.seen.by == m && b.seen.is(s, d) {
+		return m.estimated(&s.record, b.seen.mix, d.Risk)
+	}
 	f := m.frame()
 	defer m.pool.Put(f)
 	return m.estimate(f, sh, s, d)

@@ -91,9 +91,9 @@ func (r *record) hold(raw, before float64, err bool) float64 {
 // maxHeld bounds what may be held back: probabilities published lie between 1e-13 and 1−1e-13.
 const maxHeld = 100
 
-// learn looks for a change, ages the state, corrects it by the moments of its posterior, and weighs the members anew.
-func (m *Model) learn(sp space, base []float64, agent *track, runs uint64, r *record, level int, err bool) Innovation {
-	prior := m.look(sp, base)
+// learn looks for a change, ages the state, corrects it by the moments of its posterior, and weighs the members anew. It is
+// given what the members say, and returns what they say thereafter.
+func (m *Model) learn(sp space, base []float64, prior mixture, agent *track, runs uint64, r *record, level int, err bool) (Innovation, mixture) {
 	before := r.publish(prior.raw)
 	var in Innovation
 	var own, shared float64
@@ -121,7 +121,7 @@ func (m *Model) learn(sp space, base []float64, agent *track, runs uint64, r *re
 	in.PBefore, in.PAfter, in.ScoreBefore, in.ScoreAfter = before, after, score(before), score(after)
 	in.Surprise, in.Bits = post.divergence(prior.gauss), bits(before, err)
 	in.Flag = in.Surprise >= m.cfg.SurpriseFlag || in.Change != NoChange || in.AgentChange != NoChange
-	return in
+	return in, post
 }
 
 // correct ages one member, whose prediction has the variance s, by its drift and what a change adds, and corrects it. The

@@ -121,8 +121,19 @@ func TestTrackerUpdateAndDecodeAgreeToTheBit(t *testing.T) {
 	tr, err := m.Track(m.Prior())
 	require.NoError(t, err)
 	b := m.Prior()
-	for i := range 400 {
+	var before Declaration
+	for i := range 600 {
 		d, o := w.next()
+		switch i % 5 { // runs of one action, in which what was seen last is not looked at again, and what interrupts them
+		case 1, 2:
+			d = before
+		case 3:
+			d = before
+			d.Risk = 1 + d.Risk%5
+		case 4:
+			require.Equal(t, m.Risk(b, d), tr.Risk(d), "looking changes nothing")
+		}
+		before = d
 		o.Cost = action.Cost{Tokens: int64(i), Calls: 1}
 		in, err := tr.Observe(d, o)
 		require.NoError(t, err)
@@ -138,6 +149,17 @@ func TestTrackerUpdateAndDecodeAgreeToTheBit(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, encoded(b), encoded(got))
 		require.Equal(t, b.shared, got.shared)
+		on, err := m.Track(b)
+		require.NoError(t, err)
+		_, err = on.Observe(d, o)
+		require.NoError(t, err)
+		after := on.End()
+		later, err := Decode(after.Shared(), encoded(after))
+		require.NoError(t, err)
+		for _, x := range []Declaration{d, {Name: d.Name, Risk: 1 + d.Risk%5, Tags: d.Tags}, {Name: d.Name, Risk: d.Risk}} { // what was seen last is what is there
+			require.Equal(t, m.Risk(got, x), m.Risk(b, x))
+			require.Equal(t, m.Risk(later, x), m.Risk(after, x))
+		}
 		if i%80 == 0 {
 			b = got
 			tr, err = m.Track(got)

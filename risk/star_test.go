@@ -98,7 +98,7 @@ func (p projected) age(member int, agent, own float64) {
 
 func (p projected) Observe(decl Declaration, o Observation) (Innovation, error) {
 	r, base := p.open(decl)
-	in := p.m.learn(p, base, &p.agent, p.runs, r, decl.Risk, o.Err)
+	in, _ := p.m.learn(p, base, p.m.look(p, base), &p.agent, p.runs, r, decl.Risk, o.Err)
 	p.runs++
 	return in, nil
 }

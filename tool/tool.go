@@ -42,6 +42,7 @@ type Call struct {
 	Within     string // the intent whose function made the call, "" for none
 	Attempt    int    // 1 is the first
 	Key        string // idempotency key, where the action declares one
+	Repeatable bool   // the effect may be repeated, or has a key: what nobody knows the end of need not be [action.Unknown]
 	Provenance action.Provenance
 	Input      json.RawMessage // canonical; it satisfies the contract
 	// Spend reports what the tool has used: tokens, bytes, money. Duration and calls are measured.

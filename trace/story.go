@@ -77,6 +77,7 @@ func Tell(id string, records []Record) (Story, error) {
 	for i := range records {
 		b.add(&records[i], found)
 	}
+	b.around(records)
 	s.Tasks = slices.DeleteFunc(s.Tasks, func(t Task) bool { return len(t.Calls)+len(t.Steps) == 0 })
 	return s, nil
 }
@@ -164,6 +165,59 @@ func (b *builder) add(r *Record, f finding) {
 	case e.Intent == "" && f.tasks[taskOf(e)]:
 		t.Steps = append(t.Steps, step)
 	}
+}
+
+// around adds to tasks that are told as a whole what was decided about their agent meanwhile: by which rules from then on, and
+// halts.
+func (b *builder) around(records []Record) {
+	for i := range b.story.Tasks {
+		t := &b.story.Tasks[i]
+		if len(t.Steps) == 0 || t.Began.IsZero() {
+			continue
+		}
+		agent, _, _ := strings.Cut(t.ID, "~")
+		end := t.end()
+		var before, more []Step
+		for j := range records {
+			r := &records[j]
+			if r.Event.Task != "" || r.Event.Agent != agent || !concerns(r.Event.Type) || r.At.After(end) {
+				continue
+			}
+			step := Step{Seq: r.Seq, At: r.At, Type: r.Event.Type, Text: "in the ledger of " + agent + ": " + sentence(&r.Event)}
+			switch {
+			case !r.At.Before(t.Began):
+				more = append(more, step)
+			case r.Event.Type == ledger.AgentConfigured:
+				before = []Step{step} // by which it began
+			}
+		}
+		t.Steps = append(append(before, t.Steps...), more...)
+		slices.SortStableFunc(t.Steps, func(a, b Step) int { return a.At.Compare(b.At) })
+	}
+}
+
+func concerns(t ledger.Type) bool {
+	return t == ledger.AgentConfigured || t == ledger.AgentHalted || t == ledger.AgentResumed
+}
+
+// end is when the last of what the task saw happened.
+func (t *Task) end() (at time.Time) {
+	for _, s := range t.Steps {
+		at = later(at, s.At)
+	}
+	for _, c := range t.Calls {
+		for _, s := range c.Steps {
+			at = later(at, s.At)
+		}
+	}
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func (b *builder) task(e *ledger.Event) *Task {

@@ -7,8 +7,9 @@
 // what a second process, or a repetition, brings again is passed over. Both keys have the same hash tag and so lie on one
 // node of a cluster. Redis 7.0 or later.
 //
-// The stream passes over repetitions; it does not tell the trail where to go on after a restart. Give the trail Positions
-// too: without them, what a process that died had not written is written with the next event of the same ledger.
+// Give the trail the stream's own positions, [NewPositions]: then a process that starts again, after whatever end, goes on behind
+// the last entry that the stream has, without a gap or a repetition. Without positions, what a process that died had not
+// written is written with the next event of the same ledger.
 package redis
 
 import (
@@ -41,17 +42,28 @@ var script = redis.NewScript(source)
 
 // New returns the sink. It does not reach for the server before there is something to write.
 func New(c Config) (audit.Sink, error) {
+	c, err := c.checked()
+	if err != nil {
+		return nil, err
+	}
+	return &sink{c}, nil
+}
+
+func (c Config) checked() (Config, error) {
 	if c.Client == nil {
-		return nil, errors.New("audit redis: no Client")
+		return c, errors.New("audit redis: no Client")
 	}
 	if c.MaxLen < 0 {
-		return nil, fmt.Errorf("audit redis: MaxLen %d is negative; 0 keeps all", c.MaxLen)
+		return c, fmt.Errorf("audit redis: MaxLen %d is negative; 0 keeps all", c.MaxLen)
 	}
 	if c.Stream == "" {
 		c.Stream = "audit"
 	}
-	return &sink{c}, nil
+	return c, nil
 }
+
+// key is that of the stream.
+func (c Config) key() string { return "{" + c.Stream + "}" }
 
 type sink struct{ Config }
 
@@ -67,7 +79,7 @@ func (s *sink) Write(ctx context.Context, entries []audit.Entry) error {
 		}
 		args = append(args, e.Ledger, strconv.FormatInt(e.Seq, 10), string(e.Event), e.Status, string(e.Code), e.Agent, e.Action, string(b))
 	}
-	keys := []string{"{" + s.Stream + "}", "{" + s.Stream + "}:seq"}
+	keys := []string{s.key(), s.key() + ":seq"}
 	if err := script.Run(ctx, s.Client, keys, args...).Err(); err != nil {
 		return fmt.Errorf("audit redis: %w", err)
 	}

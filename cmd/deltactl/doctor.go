@@ -19,7 +19,8 @@ Checks, of each server: reachable, clock (against this machine), version (7.0 or
 later), eviction (maxmemory-policy must be noeviction), persistence (appendonly,
 save), replicas (against --wait-replicas). Of the store: cluster, layout, index (every
 agent is listed), leases (calls whose worker is gone and that nobody took over for a
-minute), folding and sealing (outcomes and records that were left behind).
+minute), folding and sealing (outcomes and records that were left behind). Of this
+machine: sandbox (whether tools can be confined on it).
 
 --repair puts agents that are missing into the index. The others repair themselves as
 soon as a worker of the agent runs.
@@ -69,7 +70,7 @@ func runDoctor(c *cobra.Command, f *storeFlags, repair bool, most int) error {
 	if err != nil {
 		return err
 	}
-	found = append(append(found, index), undone...)
+	found = append(append(append(found, index), undone...), confining(c.Context()))
 	if f.json {
 		err = printJSON(c.OutOrStdout(), struct {
 			Findings []redisstore.Finding `json:"findings"`

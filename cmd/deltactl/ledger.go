@@ -102,6 +102,8 @@ func whatOf(e *ledger.Event) string {
 	switch {
 	case e.Failure != nil:
 		return e.Failure.Message
+	case e.Type == ledger.AgentConfigured:
+		return e.Text
 	case e.Reason != "":
 		return e.Reason
 	case e.Text != "":

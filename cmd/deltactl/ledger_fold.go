@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +21,12 @@ differ each difference is printed and the exit code is 1. Of a file it says that
 events fit each other: every end has its begin. A task of which the store keeps no more
 than the ledger is folded and compared with nothing.
 
-What was learned is folded with the estimator's default configuration.
+Of an agent everything learned is compared, to the bit. It is folded by the estimators that
+learned it: the default one, and those whose configuration the ledger records
+(agent_configured). The column estimators names them.
 
-JSON: [{"ledger", "records", "compared", "differences": [{"place", "stored", "folded"}]}].` + sourceHelp
+JSON: [{"ledger", "records", "compared", "estimators", "differences": [{"place", "stored",
+"folded"}]}]; an estimator "" is the default.` + sourceHelp
 
 func newLedgerFold() *cobra.Command {
 	var f storeFlags
@@ -39,6 +43,7 @@ type foldedLedger struct {
 	Ledger      string             `json:"ledger"`
 	Records     int64              `json:"records"`
 	Compared    bool               `json:"compared"`
+	Estimators  []string           `json:"estimators,omitempty"`
 	Differences []foldedDifference `json:"differences"`
 }
 
@@ -109,7 +114,9 @@ func foldOne(agent, task string, records []txn.Stored, snap *txn.Snapshot) (fold
 	var diffs []engine.Difference
 	switch {
 	case task == "":
-		diffs, err = compareAgent(agent, records, snap)
+		if out.Estimators, err = engine.EstimatorsOf(records); err == nil {
+			diffs, err = compareAgent(agent, records, snap)
+		}
 	case len(snap.Task.Cells) == 0:
 		out.Compared = false
 	default:
@@ -146,13 +153,13 @@ func printFold(c *cobra.Command, f *storeFlags, out []foldedLedger) error {
 	if f.json {
 		err = printJSON(c.OutOrStdout(), out)
 	} else {
-		t := table.New(c.OutOrStdout(), "ledger", "records", "place", "stored", "folded")
+		t := table.New(c.OutOrStdout(), "ledger", "records", "place", "stored", "folded", "estimators")
 		for _, l := range out {
 			for _, d := range l.Differences {
-				t.Row(l.Ledger, l.Records, d.Place, d.Stored, d.Folded)
+				t.Row(l.Ledger, l.Records, d.Place, d.Stored, d.Folded, estimators(l))
 			}
 			if len(l.Differences) == 0 {
-				t.Row(l.Ledger, l.Records, verdictOf(l), nil, nil)
+				t.Row(l.Ledger, l.Records, verdictOf(l), nil, nil, estimators(l))
 			}
 		}
 		err = t.Flush()
@@ -161,6 +168,18 @@ func printFold(c *cobra.Command, f *storeFlags, out []foldedLedger) error {
 		err = fmt.Errorf("the state is not the fold of the ledger: %d differences", n)
 	}
 	return err
+}
+
+// estimators names by what a ledger was folded, nil for a task's, which needs none.
+func estimators(l foldedLedger) any {
+	var names []string
+	for _, name := range l.Estimators {
+		if name == "" {
+			name = "default"
+		}
+		names = append(names, name)
+	}
+	return orNil(strings.Join(names, ", "))
 }
 
 func verdictOf(l foldedLedger) string {

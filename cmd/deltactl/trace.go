@@ -18,6 +18,9 @@ ID is an intent, a call id, an approval, an escalation, a decision, a plan step,
 digest or a task. Without SOURCE, an ID that names a task (agent~task, as the id of an
 approval begins) is looked for in that task's ledger in the store.
 
+The story of a task in the store names the rules and halts under which it ran, of its
+agent's own ledger.
+
 The ledger is verified first. JSON: {"id", "as", "tasks": [{"id", "goal", "began",
 "calls": [{"intent", "action", "tool", "provenance", "code", "result", "steps"}],
 "steps"}]}.`
@@ -45,8 +48,14 @@ func tellStory(c *cobra.Command, f *storeFlags, id string, sources []string) err
 		sources = []string{agent + "~" + task}
 	}
 	var records []trace.Record
-	for _, source := range sources {
+	if agent, task := cutID(sources[0]); len(sources) == 1 && task != "" && !fromFile(sources[0]) {
+		sources = append(sources, agent) // what was decided about the agent
+	}
+	for i, source := range sources {
 		all, err := f.exported(c, source)
+		if i > 0 && exitCode(err) == exitNotFound {
+			continue // an agent of which nothing is recorded
+		}
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ var modules = map[string][]string{
 	"github.com/prometheus/client_golang":                      {"telemetry/prometheus", "cmd", "examples"},
 	"github.com/DeRuina/timberjack":                            {"audit/file"},
 	"github.com/landlock-lsm/go-landlock":                      {"sandbox"},
+	"golang.org/x/sys":                                         {"sandbox"}, // limits and ends of processes
 	"github.com/spf13/cobra":                                   {"cmd"},
 	"charm.land/bubbletea/v2":                                  {"cmd"}, // draws what is watched on a terminal
 	"github.com/spf13/pflag":                                   {"cmd"},

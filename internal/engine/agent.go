@@ -94,7 +94,10 @@ type Agent struct {
 
 // Rules are what an engine applies to every agent.
 type Rules struct {
-	Model   *risk.Model
+	Model *risk.Model
+	// Estimator names the configuration of Model, see [Estimator]; "" is the default.
+	Estimator string
+
 	Policy  policy.Policy // nil: grants alone decide
 	Observe bool          // record what would be refused, refuse nothing of gates 4 to 8
 	Show    bool          // people look into the store with its own tools: folds write what they read

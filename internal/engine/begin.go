@@ -50,27 +50,23 @@ func write(t *txn.Txn, e, held *ledger.Event) { writeShown(t, e, held, "") }
 
 // writeBegun is write for the event of a round's begin.
 func (r *round) writeBegun(t *txn.Txn, e *ledger.Event) {
-	b := scratch()
-	*b = r.appendBegun((*b)[:0], e)
-	writeText(t, e, nil, b)
+	p := pieces.Get().(*piece)
+	writeText(t, e, nil, p, p.end(r.appendBegun(p.begin(), e)))
 }
 
 // writeShown is write for who may have the text of the risk.
 func writeShown(t *txn.Txn, e, held *ledger.Event, risk string) {
-	b := scratch()
-	*b = appendShown((*b)[:0], e, risk)
-	writeText(t, e, held, b)
+	p := pieces.Get().(*piece)
+	writeText(t, e, held, p, p.end(appendShown(p.begin(), e, risk)))
 }
 
-// writeText is write for who has the text of the event, in a buffer that is given back.
-func writeText(t *txn.Txn, e, held *ledger.Event, b *[]byte) {
-	c := changes{list: t.Clauses}
-	c.text.Grow(len(*b) + len(e.Output) + 3*(len(e.Intent)+len(e.Task)) + len(e.Call) + len(e.Digest) + 384) // keys and cells behind it
-	text := c.keep(*b)
-	release(b)
+// writeText is write for who has the text of the event, cut out of a piece that is given back.
+func writeText(t *txn.Txn, e, held *ledger.Event, p *piece, text string) {
+	c := changes{list: t.Clauses, text: p}
 	c.add(txn.Clause{Op: txn.Event, Scope: txn.Task, Val: text})
 	c.of(e, held, text)
 	t.Clauses = c.list
+	pieces.Put(p)
 }
 
 // begin writes the intent with everything it holds.
@@ -109,7 +105,10 @@ func (r *round) begun(g *grounds) {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
 	}
 	e.Reserved, e.Pools, e.Claimed, e.Waived, e.Limits = r.reserved, r.pools, r.claims, r.waived, r.limits
-	e.Input, e.Value = jsonOf(r.call.Intent.Input), r.call.Intent.Value
+	e.Input, e.Value = jsonOf(r.call.shown()), r.call.Intent.Value
+	if r.call.Veil != nil {
+		e.Sealed = r.call.Veil.Sealed
+	}
 	if !r.rules.Observe || r.shown.Declared > 0 {
 		g.risk = r.shown
 		e.Risk = &g.risk
@@ -166,7 +165,7 @@ func (r *round) refused(f *action.Failure, ends bool) ledger.Event {
 	}
 	if f.Code == action.Denied && r.policy.Version != "" {
 		e.Policy = &ledger.PolicyShown{Version: r.policy.Version, Reason: r.policy.Reason}
-		if in := jsonOf(r.call.Intent.Input); len(in) <= deniedInput {
+		if in := jsonOf(r.call.shown()); len(in) <= deniedInput {
 			e.Risk, e.Input = riskShown(r.assess()), in
 		}
 	}
@@ -202,6 +201,9 @@ func (r *round) requested() ledger.Event {
 	e.Risk, e.Reason = riskShown(r.shown), strings.Join(r.ask.Why, "; ")
 	e.Expires = r.view.Task.AskTTL
 	e.Input, e.Value = r.ask.Input, r.ask.Value
+	if r.call.Veil != nil {
+		e.Sealed = r.call.Veil.Sealed
+	}
 	e.State = jsonText(r.ask)
 	if r.parked != "" {
 		e.Attempt = 1

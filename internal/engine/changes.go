@@ -79,31 +79,29 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.halts(e)
 	case ledger.AgentDeclared:
 		c.put(txn.Agent, cellCard, string(e.State))
+	case ledger.AgentConfigured:
+		c.put(txn.Agent, cellConfig, string(e.State))
 	}
 }
 
-// changes gathers clauses. The strings they name are cut out of one text, which is one piece of memory for them all.
+// changes gathers clauses. The strings they name are cut out of a piece of memory; where there is none, each is its own.
 type changes struct {
 	list []txn.Clause
-	text strings.Builder
+	text *piece
 }
 
 func (c *changes) add(cs ...txn.Clause) { c.list = append(c.list, cs...) }
 
 // cat joins strings in the text.
 func (c *changes) cat(parts ...string) string {
-	from := c.text.Len()
-	for _, p := range parts {
-		c.text.WriteString(p)
+	if c.text == nil {
+		return strings.Join(parts, "")
 	}
-	return c.text.String()[from:]
-}
-
-// keep copies bytes into the text.
-func (c *changes) keep(b []byte) string {
-	from := c.text.Len()
-	c.text.Write(b)
-	return c.text.String()[from:]
+	b := c.text.begin()
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	return c.text.end(b)
 }
 
 func (c *changes) put(scope txn.Scope, key, val string) {
@@ -251,10 +249,7 @@ func Continued(held, e *ledger.Event) *ledger.Event {
 
 func (c *changes) learn(e *ledger.Event) {
 	if e.Learned != nil {
-		b := scratch()
-		*b = ledger.AppendObserved((*b)[:0], e.Learned)
-		c.add(txn.Clause{Op: txn.Pend, Scope: txn.Agent, Val: c.keep(*b)})
-		release(b)
+		c.add(txn.Clause{Op: txn.Pend, Scope: txn.Agent, Val: c.text.end(ledger.AppendObserved(c.text.begin(), e.Learned))})
 	}
 }
 
@@ -309,7 +304,11 @@ func (c *changes) facts(e *ledger.Event) {
 	for _, k := range e.Facts {
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: c.cat(tokenFact, k), To: held})
 	}
-	for _, k := range slices.Sorted(maps.Keys(e.Bulk)) {
+	var lists []string
+	if len(e.Bulk) > 0 {
+		lists = slices.Sorted(maps.Keys(e.Bulk))
+	}
+	for _, k := range lists {
 		text, _ := json.Marshal(e.Bulk[k]) // strings: cannot fail
 		c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenBulk + k, To: held + ":" + e.Intent, Val: string(text)})
 	}
@@ -343,10 +342,7 @@ func orText(text string, e *ledger.Event) string {
 
 // event writes an event into the text.
 func (c *changes) event(e *ledger.Event) string {
-	b := scratch()
-	defer release(b)
-	*b = appendEvent((*b)[:0], e)
-	return c.keep(*b)
+	return c.text.end(appendEvent(c.text.begin(), e))
 }
 
 func eventText(e *ledger.Event) string {
@@ -377,16 +373,13 @@ func appendShown(dst []byte, e *ledger.Event, risk string) (out []byte) {
 // outcome puts what an event says of its intent's end into the cell of the outcome.
 func (c *changes) outcome(e *ledger.Event, attempts int) {
 	o := outcomeOf(e, attempts)
-	b := scratch()
-	*b = ledger.AppendOutcome((*b)[:0], &o)
-	c.put(txn.Record, c.cat(cellOutcome, e.Intent), c.keep(*b))
-	release(b)
+	c.put(txn.Record, c.cat(cellOutcome, e.Intent), c.text.end(ledger.AppendOutcome(c.text.begin(), &o)))
 }
 
 func outcomeOf(e *ledger.Event, attempts int) action.Outcome {
 	o := action.Outcome{
 		Intent: e.Intent, Action: e.Action, Code: e.Code, Output: e.Output, Cost: e.Charged, Overrun: e.Overrun, Attempts: max(attempts, 1),
-		Failure: e.Failure, Waived: e.Waived,
+		Failure: e.Failure, Waived: e.Waived, Sealed: e.Sealed,
 	}
 	if e.Code.Info().Executed == action.No {
 		o.Attempts = 0

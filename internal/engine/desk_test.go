@@ -250,7 +250,7 @@ func (d *desk) begin(c *Call) *Run {
 }
 
 func (d *desk) run(c *Call, dec Decision) *Run {
-	return &Run{Agent: d.agent, Begun: *dec.Begun, Fence: 1, Owner: c.Owner, Input: c.Intent.Input.Tree()}
+	return &Run{Agent: d.agent, Begun: dec.Begun, Fence: 1, Owner: c.Owner, Input: c.Intent.Input.Tree()}
 }
 
 // code is what a call meets: OK where it began.

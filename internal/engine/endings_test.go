@@ -60,7 +60,7 @@ func TestI09_UnknownOutcomesAreResolvedOneByOne(t *testing.T) {
 		d.must(x.Settle(d.end(action.StartedUnknown, "", action.Cost{Calls: 1})))
 	}
 	resolve := func(x *Run, ok bool) {
-		r, err := Resolve(d.agent, d.look(), x.Begun, ok, action.Cost{Calls: 1}, document(t, `{"open":["A"]}`), d.who())
+		r, err := Resolve(d.agent, d.look(), *x.Begun, ok, action.Cost{Calls: 1}, End{Output: document(t, `{"open":["A"]}`)}, Run{}, d.who())
 		require.NoError(t, err)
 		d.must(r)
 	}
@@ -70,7 +70,7 @@ func TestI09_UnknownOutcomesAreResolvedOneByOne(t *testing.T) {
 	resolve(first, false)
 	assert.Equal(t, action.NotLegal, d.code("list", `{}`), "the other stands")
 	assert.Equal(t, int64(1), d.look().Account().Reserved().Calls, "and so does what it reserved")
-	_, err := Resolve(d.agent, d.look(), first.Begun, true, action.Cost{}, action.Document{}, d.who())
+	_, err := Resolve(d.agent, d.look(), *first.Begun, true, action.Cost{}, End{}, Run{}, d.who())
 	assert.ErrorContains(t, err, "not unknown", "a word once given stays")
 	resolve(second, true)
 	assert.Equal(t, action.OK, d.code("list", `{}`))
@@ -86,7 +86,7 @@ func TestI09_ResolveOnce(t *testing.T) {
 	both := make([]*txn.Txn, 2)
 	for i := range both {
 		var err error
-		both[i], err = Resolve(d.agent, d.look(), x.Begun, i == 0, action.Cost{Calls: 1}, document(t, `{}`), d.who())
+		both[i], err = Resolve(d.agent, d.look(), *x.Begun, i == 0, action.Cost{Calls: 1}, End{Output: document(t, `{}`)}, Run{}, d.who())
 		require.NoError(t, err)
 	}
 	d.must(both[0])
@@ -103,10 +103,10 @@ func TestI09_TakeoverByEffect(t *testing.T) {
 				a.Effect, a.Keyed = effect, keyed
 				x := d.begin(d.call("list", `{}`))
 				held := txn.Lease{Phase: txn.Begin, Fence: 1, Owner: x.Owner}
-				early, _ := Takeover(d.agent, d.look(), x.Begun, held, "w-new", lease, d.now())
+				early, _ := Takeover(d.agent, d.look(), *x.Begun, held, "w-new", lease, d.now())
 				assert.Equal(t, -1, d.apply(early).Failed, "a live lease is not taken")
 				d.pass(lease)
-				take, next := Takeover(d.agent, d.look(), x.Begun, held, "w-new", lease, d.now())
+				take, next := Takeover(d.agent, d.look(), *x.Begun, held, "w-new", lease, d.now())
 				d.must(take)
 				assert.Equal(t, -1, d.apply(x.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1}))).Failed, "the first worker is superseded")
 				assert.Equal(t, int64(1), d.look().Account().Granted.Calls, "nothing is reserved again")
@@ -132,7 +132,7 @@ func TestI09_TakeoverOfAnotherVersion(t *testing.T) {
 	d.pass(lease)
 	for _, forget := range []func(){func() { d.agent.Actions["list"].Version = "2" }, func() { delete(d.agent.Actions, "list") }} {
 		forget()
-		_, next := Takeover(d.agent, d.look(), x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		_, next := Takeover(d.agent, d.look(), *x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 		assert.Nil(t, next)
 	}
 }
@@ -147,12 +147,12 @@ func TestI07_TakeoverKeepsWhatAttemptsSpent(t *testing.T) {
 		d.pass(lease)
 		begun, err := Held(&txn.Space{Cells: d.cold(cellIntent + x.Begun.Intent)}, x.Begun.Intent)
 		require.NoError(t, err)
-		x.Begun = begun
+		x.Begun = &begun
 		return d, x
 	}
 	t.Run("repeated", func(t *testing.T) {
 		d, x := run(t)
-		take, next := Takeover(d.agent, d.look(), x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		take, next := Takeover(d.agent, d.look(), *x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 		d.must(take)
 		d.must(next.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1, Tokens: 2})))
 		acc := d.look().Account()
@@ -162,7 +162,7 @@ func TestI07_TakeoverKeepsWhatAttemptsSpent(t *testing.T) {
 	})
 	t.Run("stopped", func(t *testing.T) {
 		d, x := run(t)
-		d.must(TakeoverStopped(d.agent, x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", "its task has ended", d.now()))
+		d.must(TakeoverStopped(d.agent, *x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", "its task has ended", d.now()))
 		acc := d.look().Account()
 		assert.Equal(t, int64(45), acc.Spent.Tokens, "what the first used, and what was reserved for the second")
 		assert.Equal(t, int64(2), acc.Spent.Calls)
@@ -181,7 +181,7 @@ func TestI06_TakeoverReturnsNothing(t *testing.T) {
 		require.NoError(t, d.ask(c.Intent.Digest, "approve"))
 		x := d.begin(d.call("charge", `{"order":"A"}`))
 		d.pass(lease)
-		take, next := Takeover(d.agent, d.look(), x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		take, next := Takeover(d.agent, d.look(), *x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 		d.must(take)
 		end := d.end(code, "", action.Cost{})
 		settle := next.Settle(end)

@@ -115,7 +115,7 @@ func worse(rules *Rules, agent *Agent, v *View, o *ledger.Observed) bool {
 	if o == nil || !o.Err {
 		return false
 	}
-	_, in, err := learn(rules, agent, v.Beliefs, *o)
+	_, in, err := learnOne(rules, agent, v.Beliefs, *o)
 	return err == nil && (in.Change == risk.GotWorse || in.AgentChange == risk.GotWorse)
 }
 
@@ -286,7 +286,7 @@ func (x *Run) SettleIn(rules *Rules, v *View, end End, id string, may bool) *txn
 		s = Toll(rules, x.Agent, v, e.Code, e.Action, e.Learned)
 	}
 	e.Row = s.Row
-	write(t, &e, &x.Begun)
+	write(t, &e, x.Begun)
 	if s.Concern != "" {
 		v.PinTask(t)
 		v.raise(rules, t, s.Concern, s.Why, id, Who{At: end.At, Intent: e.Intent})

@@ -27,38 +27,54 @@ type step struct {
 // foldPending applies pending outcomes, in their order, to a belief.
 func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pending) (risk.Belief, []step, error) {
 	steps := make([]step, 0, len(pending))
+	t, err := rules.Model.Track(b)
+	if err != nil {
+		return b, nil, fmt.Errorf("pending outcomes of %s: %w", agent.Name, err)
+	}
 	for _, p := range pending {
 		o, err := ledger.DecodeObserved(p.Val)
 		if err != nil {
 			return b, steps, fmt.Errorf("pending outcome %d of %s: %w", p.Seq, agent.Name, err)
 		}
 		o.Seq = p.Seq
-		next, in, err := learn(rules, agent, b, o)
+		in, err := learn(rules, agent, t, o)
 		if err != nil {
 			return b, steps, fmt.Errorf("pending outcome %d of %s: %w", p.Seq, agent.Name, err)
 		}
-		b = next
 		steps = append(steps, step{o, in})
 	}
-	return b, steps, nil
+	return t.End(), steps, nil
 }
 
 // learn folds one outcome. What the model cannot take of it (a currency that differs from the declared one, tags beyond
 // what it is configured for) must not keep the rest from being learned. Money in another currency is not known in this one,
 // which is not to say that nothing was spent.
-func learn(rules *Rules, agent *Agent, b risk.Belief, o ledger.Observed) (risk.Belief, risk.Innovation, error) {
+func learn(rules *Rules, agent *Agent, t *risk.Tracker, o ledger.Observed) (risk.Innovation, error) {
 	d := declarationOf(rules, agent, o)
 	seen := risk.Observation{Err: o.Err, Cost: o.Cost}
-	next, in, err := rules.Model.Update(b, d, seen)
+	in, err := t.Observe(d, seen)
 	if errors.Is(err, action.ErrCurrency) {
 		seen.Cost.Money, seen.Cost.Currency, seen.Skip[action.Money] = 0, "", true
-		next, in, err = rules.Model.Update(b, d, seen)
+		in, err = t.Observe(d, seen)
 	}
 	if err != nil && len(d.Tags) > 0 {
 		d.Tags = nil
-		next, in, err = rules.Model.Update(b, d, seen)
+		in, err = t.Observe(d, seen)
 	}
-	return next, in, err
+	return in, err
+}
+
+// learnOne is what one outcome makes of a belief.
+func learnOne(rules *Rules, agent *Agent, b risk.Belief, o ledger.Observed) (risk.Belief, risk.Innovation, error) {
+	t, err := rules.Model.Track(b)
+	if err != nil {
+		return b, risk.Innovation{}, err
+	}
+	in, err := learn(rules, agent, t, o)
+	if err != nil {
+		return b, in, err
+	}
+	return t.End(), in, nil
 }
 
 // declarationOf returns the declaration under which an action was observed: level and tags are those recorded with the
@@ -148,7 +164,8 @@ func (l *Lesson) Txn(sp *txn.Space, at int64) (*txn.Txn, *Folded) {
 
 // foldedEvent says which outcomes were folded, and which of them changed a belief enough to be shown.
 func foldedEvent(rules *Rules, agent *Agent, pending []txn.Pending, after risk.Belief, steps []step, at int64) ledger.Event {
-	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, FromSeq: pending[0].Seq, ToSeq: lastSeq(pending)}
+	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefsFolded, At: at, Agent: agent.Name, Version: rules.Estimator, FromSeq: pending[0].Seq, ToSeq: lastSeq(pending)}
+	e.Outcomes = make([]ledger.Observed, 0, len(steps))
 	for _, s := range steps {
 		e.Outcomes = append(e.Outcomes, s.observed)
 		if s.innovation.Flag {
@@ -190,8 +207,10 @@ func beliefCells(rules *Rules, agent *Agent, sp *txn.Space, b risk.Belief, outco
 		}
 	}
 	moved := lv.moved(rules, sp, b, done)
-	for _, name := range slices.Sorted(maps.Keys(moved)) {
-		c.put(txn.Agent, cellLevel+name, moved[name])
+	if len(moved) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(moved)) {
+			c.put(txn.Agent, cellLevel+name, moved[name])
+		}
 	}
 	return c.list, moved
 }
@@ -243,20 +262,35 @@ func needsHeld(t ledger.Type) bool {
 	return false
 }
 
-// FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order.
+// FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order, each by the
+// estimator that made it. One that is not that of the rules must stand in the ledger before it.
 func FoldBeliefs(rules *Rules, agent *Agent, records []txn.Stored) (risk.Belief, error) {
 	b := rules.Model.Prior()
+	known, first := newEstimators(rules), true
 	for _, r := range records {
 		e, err := ledger.Decode(r.Val)
+		if err == nil {
+			err = known.note(rules, &e)
+		}
 		if err != nil {
 			return b, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if e.Type != ledger.BeliefReset && len(e.Outcomes) == 0 {
+			continue
+		}
+		rules, err := known.of(&e)
+		if err != nil {
+			return b, fmt.Errorf("record %d: %w", r.Seq, err)
+		}
+		if first {
+			b, first = rules.Model.Prior(), false
 		}
 		if e.Type == ledger.BeliefReset {
 			b = reset(rules, b, e.Action)
 			continue
 		}
 		for _, o := range e.Outcomes {
-			if b, _, err = learn(rules, agent, b, o); err != nil {
+			if b, _, err = learnOne(rules, agent, b, o); err != nil {
 				return b, fmt.Errorf("record %d: %w", r.Seq, err)
 			}
 		}
@@ -279,9 +313,12 @@ func Seal(agent, task, prev string, records []txn.Stored) (*txn.Txn, string) {
 	if task == "" {
 		scope = txn.Agent
 	}
+	t.Clauses = make([]txn.Clause, 0, len(records))
+	p := pieces.Get().(*piece)
+	defer pieces.Put(p)
 	for _, r := range records {
 		if r.Link == "" {
-			r.Link = ledger.Link(prev, r)
+			r.Link = p.end(ledger.AppendLink(p.begin(), prev, r))
 			t.Add(txn.Clause{Op: txn.Link, Scope: scope, N: r.Seq, Val: r.Link})
 		}
 		prev = r.Link

@@ -24,10 +24,10 @@ func (v *View) Covered(begun *ledger.Event) int64 {
 // TakeoverStopped ends, under the next fence, an effect that could be repeated but must not be any more, for the reason
 // that Recheck gave: it was interrupted, and what was reserved counts as used.
 func TakeoverStopped(agent *Agent, begun ledger.Event, lease txn.Lease, owner, why string, at int64) *txn.Txn {
-	x := &Run{Agent: agent, Begun: begun, Fence: lease.Fence + 1, Owner: owner}
+	x := &Run{Agent: agent, Begun: &begun, Fence: lease.Fence + 1, Owner: owner}
 	t := x.txn(txn.Takeover)
 	f := action.Fail(action.Interrupted, "the worker that ran this call disappeared, and %s", why)
 	e := x.settled(End{Code: action.Interrupted, At: at, Cost: x.used(), Failure: f})
-	write(t, &e, &x.Begun)
+	write(t, &e, x.Begun)
 	return t
 }

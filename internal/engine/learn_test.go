@@ -22,12 +22,12 @@ func TestOutcomesInAnotherCurrencyTeachNothingOfMoney(t *testing.T) {
 	}
 	b, err := risk.Belief{}, error(nil)
 	for range 10 {
-		b, _, err = learn(rules, agent, b, spent(5000, "EUR"))
+		b, _, err = learnOne(rules, agent, b, spent(5000, "EUR"))
 		require.NoError(t, err)
 	}
 	known := model.Forecast(b, pay.Declaration())
 	for range 10 {
-		b, _, err = learn(rules, agent, b, spent(9, "USD"))
+		b, _, err = learnOne(rules, agent, b, spent(9, "USD"))
 		require.NoError(t, err)
 	}
 	now := model.Forecast(b, pay.Declaration())
@@ -39,7 +39,7 @@ func TestOutcomesInAnotherCurrencyTeachNothingOfMoney(t *testing.T) {
 	// What is refused for its tags is learned without them, money included.
 	odd := spent(5000, "EUR")
 	odd.Tags = []string{"x", "x"}
-	b, _, err = learn(rules, agent, b, odd)
+	b, _, err = learnOne(rules, agent, b, odd)
 	require.NoError(t, err)
 	assert.Equal(t, 11, model.Forecast(b, pay.Declaration()).On(action.Money).N)
 }

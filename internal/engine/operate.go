@@ -95,7 +95,7 @@ func ResetBelief(rules *Rules, agent *Agent, snap *txn.Snapshot, name string, wh
 		t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)}, txn.Clause{Op: txn.Trim, Scope: txn.Agent, N: e.ToSeq})
 		touched = append(touched, e.Outcomes...)
 	}
-	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefReset, At: who.At, Agent: agent.Name, Action: name, Identity: who.Identity, Reason: who.Reason}
+	e := ledger.Event{V: ledger.Version, Type: ledger.BeliefReset, At: who.At, Agent: agent.Name, Action: name, Version: rules.Estimator, Identity: who.Identity, Reason: who.Reason}
 	e.Changes = []ledger.Change{correction(rules, agent, before, after, name)}
 	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)})
 	if name != "" {

@@ -48,7 +48,7 @@ func DecidePlan(agent *Agent, view *View, call *Call, estimate action.Cost) Deci
 // LatePlan charges what a proposal used beyond what was reserved for it, once another worker has taken it over and counted
 // the reservation as used.
 func LatePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64) *txn.Txn {
-	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: begun, Fence: 1, Owner: owner}
+	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: &begun, Fence: 1, Owner: owner}
 	end := End{Code: action.OK, Failure: f, Cost: used, At: at}
 	if f != nil {
 		end.Code = f.Code
@@ -59,7 +59,7 @@ func LatePlan(begun ledger.Event, owner string, used action.Cost, f *action.Fail
 // SettlePlan ends a proposal: what it used is spent whether it was any good or not. Nothing is learned and nothing
 // satisfied. The event says where what was used is the planner's estimate.
 func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64, estimated bool) *txn.Txn {
-	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: begun, Fence: 1, Owner: owner}
+	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: &begun, Fence: 1, Owner: owner}
 	t := x.txn(txn.Settle)
 	e := x.event(ledger.Settled, at)
 	e.Code = action.OK

@@ -13,7 +13,7 @@ import (
 // Run is one execution of an intent as the shell holds it, from an accepted begin to its settle.
 type Run struct {
 	Agent *Agent
-	Begun ledger.Event // what the intent holds; Attempt and Reserved move with attempts
+	Begun *ledger.Event // what the intent holds, never changed; an attempt puts another one in its place
 	Fence int64
 	Owner string
 	Step  int64           // of the last attempt written
@@ -21,6 +21,7 @@ type Run struct {
 	Input any             // the tree of the input, for facts
 	Doc   action.Document // the input, where Input is nil
 	Room  *Room           // as in Call; nil: what is handed out is allocated
+	Veil  *Veil           // as in Call
 	wrote action.Outcome  // by the last Settle, where it reads as it was said
 }
 
@@ -29,13 +30,15 @@ type End struct {
 	Code    action.Code
 	Failure *action.Failure // nil where Code is OK
 	Output  action.Document // where Code is OK
+	Shown   action.Document // the output as it is written down, where that is sealed
+	Sealed  string          // the output, "" where it may be read
 	Cost    action.Cost     // of the last attempt
 	At      int64           // worker time, µs
 }
 
 // event returns an event of the run.
 func (x *Run) event(t ledger.Type, at int64) ledger.Event {
-	b := &x.Begun
+	b := x.Begun
 	return ledger.Event{
 		V: ledger.Version, Type: t, At: at, Agent: b.Agent, Task: b.Task, Intent: b.Intent, Call: b.Call, Action: b.Action,
 		Version: b.Version, Tool: b.Tool, Digest: b.Digest, Within: b.Within, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
@@ -55,7 +58,7 @@ func (x *Run) on(p *page, phase txn.Phase) *txn.Txn {
 func (x *Run) Settle(end End) *txn.Txn {
 	t := x.on(x.Room.transaction(), txn.Settle)
 	e := x.settled(end)
-	write(t, &e, &x.Begun)
+	write(t, &e, x.Begun)
 	if e.Failure == nil && len(e.Waived) == 0 { // else a text may be written otherwise than it was said
 		x.wrote = outcomeOf(&e, x.Begun.Attempt)
 	}
@@ -123,6 +126,9 @@ func (x *Run) settled(end End) ledger.Event {
 	}
 	if info.Satisfies {
 		e.Output = jsonOf(end.Output)
+		if end.Sealed != "" {
+			e.Output, e.Sealed = jsonOf(end.Shown), end.Sealed
+		}
 		x.satisfy(&e, end.Output)
 	}
 	if info.Learns != action.LearnsNothing {
@@ -141,7 +147,7 @@ func (x *Run) satisfy(e *ledger.Event, out action.Document) {
 	if results {
 		output = out.Tree()
 	}
-	facts, err := x.Agent.Graph.Facts(x.Begun.Action, input, output)
+	facts, err := x.Veil.graph(x.Agent).Facts(x.Begun.Action, input, output)
 	if err != nil { // the action left the agent between begin and settle: nobody can depend on it
 		return
 	}
@@ -195,13 +201,13 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 	known := *v.Apart(v.Snap)
 	if end.Code.Info().Learns == action.LearnsErr {
 		e.Learned = x.learned(true, end.Cost, end.At)
-		b, _, err := learn(rules, x.Agent, v.Beliefs, *e.Learned)
+		b, _, err := learnOne(rules, x.Agent, v.Beliefs, *e.Learned)
 		if err != nil {
 			return nil, nil, action.Fail(action.StoreUnavailable, "the outcome of the attempt cannot be learned").Because(err)
 		}
 		known.Beliefs, known.known = b, nil
 	}
-	if f := mayGoOn(rules, x.Agent, &known, &x.Begun, call); f != nil {
+	if f := mayGoOn(rules, x.Agent, &known, x.Begun, call); f != nil {
 		return nil, nil, f
 	}
 	acc := v.Account()
@@ -227,7 +233,7 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 			return nil, nil, action.Fail(action.BudgetExhausted, "a budget pool does not allow another attempt: %s", no.Message)
 		}
 	}
-	write(t, &e, &x.Begun)
+	write(t, &e, x.Begun)
 	return t, &e, nil
 }
 
@@ -236,7 +242,7 @@ func plus(a, b action.Cost) action.Cost { return minus(a, minus(action.Cost{}, b
 
 // Attempted moves the run on after its attempt was accepted.
 func (x *Run) Attempted(e *ledger.Event, spent action.Cost) {
-	x.Begun = *Continued(&x.Begun, e)
+	x.Begun = Continued(x.Begun, e)
 	x.Spent = x.total(spent)
 	x.Step++
 }
@@ -289,7 +295,7 @@ func (x *Run) HookFailed(name string, err error, at int64) *txn.Txn {
 // one transaction; another one may run again under the next fence, holding what it held, if the task is still as the view
 // saw it.
 func Takeover(agent *Agent, v *View, begun ledger.Event, lease txn.Lease, owner string, ttl, at int64) (t *txn.Txn, run *Run) {
-	x := &Run{Agent: agent, Begun: begun, Fence: lease.Fence + 1, Owner: owner}
+	x := &Run{Agent: agent, Begun: &begun, Fence: lease.Fence + 1, Owner: owner}
 	if begun.Action == PlanAction {
 		return x.lostPlan(at), nil
 	}
@@ -304,7 +310,7 @@ func Takeover(agent *Agent, v *View, begun ledger.Event, lease txn.Lease, owner 
 	again := begun
 	again.Fence, again.Owner, again.At = x.Fence, owner, at
 	write(t, &again, nil)
-	x.Begun, x.Spent = again, again.Charged
+	x.Begun, x.Spent = &again, again.Charged
 	return t, x
 }
 
@@ -314,7 +320,7 @@ func (x *Run) lostPlan(at int64) *txn.Txn {
 	e := x.event(ledger.Settled, at)
 	e.Code, e.Charged = action.Interrupted, x.Begun.Reserved
 	e.Failure = action.Fail(action.Interrupted, "the worker that waited for the planner disappeared")
-	write(t, &e, &x.Begun)
+	write(t, &e, x.Begun)
 	return t
 }
 
@@ -324,7 +330,7 @@ func (x *Run) GiveUp(at int64) *txn.Txn {
 	end := End{Code: action.StartedUnknown, At: at, Failure: action.Fail(action.StartedUnknown,
 		"the worker that ran this call disappeared; it is not known whether the call took effect")}
 	e := x.settled(end)
-	write(t, &e, &x.Begun)
+	write(t, &e, x.Begun)
 	return t
 }
 

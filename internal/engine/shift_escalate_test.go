@@ -68,7 +68,7 @@ func (s *shift) settleIn() {
 		s.must(x.SettleIn(s.rules, s.look(), end, s.id("e"), false))
 	}
 	if end.Code == action.StartedUnknown {
-		s.unknown = append(s.unknown, x.Begun)
+		s.unknown = append(s.unknown, *x.Begun)
 	}
 }
 

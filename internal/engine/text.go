@@ -29,6 +29,41 @@ func release(b *[]byte) {
 	}
 }
 
+// piece is memory out of which strings are cut, so that none is an allocation of its own. What was cut out never changes.
+type piece struct{ room []byte } // empty; its capacity is what is left
+
+const (
+	pieceSize = 16 << 10
+	pieceLeft = 1 << 10 // with less left than that a new one is begun
+)
+
+// pieces are those that are not all used up, one or so for each thread.
+var pieces = sync.Pool{New: func() any { return new(piece) }}
+
+// begin returns an empty slice to append a string to; end makes it one, before the next is begun. Where there is no piece, or
+// not enough of it, a string gets memory of its own.
+func (p *piece) begin() []byte {
+	if p == nil {
+		return nil
+	}
+	if cap(p.room) < pieceLeft {
+		p.room = make([]byte, 0, pieceSize)
+	}
+	return p.room
+}
+
+func (p *piece) end(b []byte) string {
+	n := len(b)
+	if n == 0 {
+		return ""
+	}
+	if p == nil || cap(b) != cap(p.room) || &b[0] != &p.room[:1][0] { // it outgrew the piece
+		return string(b)
+	}
+	p.room = b[n:n]
+	return unsafe.String(&b[0], n)
+}
+
 // jsonText is v as JSON without HTML escaping: a checked input or output inside keeps its canonical bytes, so that a person
 // is shown, and a caller given, exactly what the digest and the ledger hold. v has plain fields only and cannot fail.
 func jsonText(v any) []byte {

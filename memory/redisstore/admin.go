@@ -75,6 +75,9 @@ func (s *Store) Forget(ctx context.Context, agent, task string) error {
 	if n > 0 {
 		return fmt.Errorf("forget task %q of agent %q: %w", task, agent, memory.ErrKept)
 	}
+	if err := s.notePruned(ctx, agent, task); err != nil {
+		return err
+	}
 	err = s.client.Unlink(ctx, k.records(task), k.ends(task), k.ledger(task), k.links(task), k.odd(task)).Err()
 	return s.done(ctx, "forget", err)
 }

@@ -31,6 +31,7 @@ var (
 )
 
 func (k keys) agent() string              { return k.base + ":agent" }
+func (k keys) pruned() string             { return k.base + ":pruned" }
 func (k keys) notes() string              { return k.base + ":notes" }
 func (k keys) view(name string) string    { return k.base + ":" + escape(name) }
 func (k keys) queue(name string) string   { return k.base + ":queue:" + escape(name) }

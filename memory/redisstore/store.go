@@ -111,7 +111,7 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 		return txn.Reply{}, s.done(ctx, "apply", r.err)
 	}
 	if err := s.witness.told(t.Agent, t.Task, before, reply.TaskRev, reply.AgentRev); err != nil {
-		return txn.Reply{}, err
+		return txn.Reply{}, s.orPruned(ctx, err)
 	}
 	if reply.OK && reply.TaskRev+reply.AgentRev > 0 {
 		s.list(ctx, t.Agent)
@@ -164,7 +164,7 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 		return nil, s.done(ctx, "load", r.err)
 	}
 	if err := s.witness.told(agent, task, before, n.Task.Rev, n.Agent.Rev); err != nil {
-		return nil, err
+		return nil, s.orPruned(ctx, err)
 	}
 	return n, nil
 }

@@ -1,0 +1,42 @@
+package delta
+
+import (
+	"encoding/json"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/schema"
+)
+
+// checkReturned passes what a function returned through the strict edge and its schema.
+func (d *declaration) checkReturned(r *returned) (action.Document, *action.Failure) {
+	if r.raw == nil {
+		return d.checkOutput(r.output)
+	}
+	if d.out == nil {
+		if doc, bad := schema.Canonical(r.raw, 0); bad == nil { // only what is wrong with it needs words
+			return doc, nil
+		}
+	}
+	return d.checkOutput(r.raw)
+}
+
+// checkOutput passes what a function returned through the strict edge and its schema.
+func (d *declaration) checkOutput(v any) (doc action.Document, f *action.Failure) {
+	defer func() {
+		if p := recover(); p != nil {
+			f = action.Fail(action.OutputInvalid, "the output cannot be written as JSON: its MarshalJSON panicked")
+		}
+	}()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return doc, action.Fail(action.OutputInvalid, "the output cannot be written as JSON: %s", action.TextOf(err)).Because(err)
+	}
+	if d.out != nil {
+		return d.out.CheckOutput(raw)
+	}
+	doc, f = schema.Canonical(raw, 0)
+	if f != nil {
+		return doc, action.Fail(action.OutputInvalid, "the output is not acceptable JSON: %s", f.Message)
+	}
+	return doc, nil
+}

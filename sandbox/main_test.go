@@ -1,0 +1,130 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/seed-ab2cfece/delta-agents/sandbox"
+)
+
+// The test binary is a tool too: what a shell cannot do, it does where this variable says so.
+const role = "DELTA_TEST_TOOL"
+
+func TestMain(m *testing.M) {
+	if as := os.Getenv(role); as != "" {
+		os.Exit(hostile(as))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// hostile tries what no tool should, and says on standard output what came of it.
+func hostile(as string) int {
+	verb, arg, _ := strings.Cut(as, " ")
+	said, err := "", error(nil)
+	switch verb {
+	case "dial":
+		network, addr, _ := strings.Cut(arg, "|")
+		var c net.Conn
+		if c, err = net.DialTimeout(network, addr, time.Second); err == nil {
+			_ = c.Close()
+		}
+	case "raw":
+		_, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_ICMP)
+	case "mount":
+		err = syscall.Mount("none", "/tmp", "tmpfs", 0, "")
+	case "ptrace":
+		err = syscall.PtraceAttach(os.Getppid() + 1)
+	case "keyring":
+		_, err = unix.KeyctlInt(unix.KEYCTL_GET_KEYRING_ID, unix.KEY_SPEC_SESSION_KEYRING, 0, 0, 0)
+	case "orphan": // to live on when its parent dies
+		err = unix.Prctl(unix.PR_SET_PDEATHSIG, 0, 0, 0, 0)
+	case "unshare":
+		err = unix.Unshare(unix.CLONE_NEWNS)
+	case "fds":
+		var names []os.DirEntry
+		names, err = os.ReadDir("/proc/self/fd")
+		for _, n := range names {
+			to, _ := os.Readlink("/proc/self/fd/" + n.Name())
+			said += n.Name() + "=" + to + " "
+		}
+	case "daemon": // two forks and a session of its own
+		cmd := exec.Command("/bin/sh", "-c", `setsid sh -c 'trap "" TERM HUP; while :; do date +%s%N > /out/beat; sleep 0.05; done' & while ! [ -e /out/beat ]; do sleep 0.05; done`)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		err = cmd.Run()
+	}
+	if err != nil {
+		said = "refused: " + err.Error()
+	}
+	fmt.Printf("%q\n", said)
+	return 0
+}
+
+// self is the test binary as a tool with a role.
+func self(t *testing.T, as string, c sandbox.Config) *sandbox.Command {
+	t.Helper()
+	c.Binds = append(c.Binds, sandbox.Bind{Source: program(t), Target: "/tool"})
+	c.Env = map[string]string{role: as}
+	c.Limits.Memory = -1 // the race detector reserves more than there is
+	return box(t, c).Command("/tool")
+}
+
+// box makes a sandbox, where there can be one: a CI must be able to.
+func box(t *testing.T, c sandbox.Config) *sandbox.Sandbox {
+	t.Helper()
+	if why := usable(); why != "" && c.None == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no tool can be confined here: " + why)
+		}
+		t.Skip("no tool can be confined here: " + why)
+	}
+	s, err := sandbox.New(c)
+	require.NoError(t, err)
+	return s
+}
+
+// usable says why no tool can be confined here.
+var usable = sync.OnceValue(func() string {
+	s, err := sandbox.New(sandbox.Config{})
+	if err != nil {
+		return err.Error()
+	}
+	return s.Probe(context.Background()).Err
+})
+
+// program is the test binary where everybody can run it.
+func program(t *testing.T) string {
+	t.Helper()
+	me, err := os.Executable()
+	require.NoError(t, err)
+	at := filepath.Join(folder(t), "tool")
+	if os.Link(me, at) != nil { // another file system
+		require.NoError(t, exec.Command("cp", me, at).Run())
+	}
+	return at
+}
+
+// folder makes a folder that tools may write to, whoever they are.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	require.NoError(t, os.Chmod(dir, 0o777))
+	return dir
+}
+
+// runnable reports whether an example can show a tool.
+func runnable() bool { return usable() == "" || os.Getenv("CI") != "" }
