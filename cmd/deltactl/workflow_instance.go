@@ -174,7 +174,7 @@ Exit code 0: it completed, or waits; 1: it failed, was cancelled, or the time is
 func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) (r instanceRow, err error) {
 	ctx, cancel := context.WithTimeoutCause(c.Context(), limit, errors.New("it neither ended nor waits for a person; give more --timeout, and see that a worker runs"))
 	defer cancel()
-	run, t, err := d.instance(ctx, id)
+	run, _, err := d.instance(ctx, id)
 	if err != nil {
 		return r, err
 	}
@@ -186,7 +186,8 @@ func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) 
 		if err != nil {
 			return r, err
 		}
-		if t, err = run.Task().Standing(ctx); err != nil {
+		t, err := run.Task().Standing(ctx)
+		if err != nil {
 			return r, err
 		}
 		r = newInstanceRow(t, &s)
