@@ -142,7 +142,7 @@ func (w *shift) take(ctx context.Context, s *agentState, queue, member string, d
 	w.mu.Lock()
 	w.hand[key] = true
 	w.mu.Unlock()
-	place := &slot{places: w.slots}
+	place := &slot{places: w.slots, ends: ctx.Done()}
 	w.all.Go(func() {
 		defer func() { // also where a function ends the goroutine
 			w.mu.Lock()
