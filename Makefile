@@ -11,7 +11,7 @@ DELTALINT    =
 # How long each fuzz target runs, and how long all of them together may. FUZZED lists the packages that must have one.
 FUZZTIME   ?= 10s
 FUZZBUDGET ?= 480
-FUZZED      = schema ledger risk statespace planner workflow workflowfile
+FUZZED      = schema ledger risk statespace planner workflow workflowfile keys
 
 BENCHTIME ?= 1s
 PKG       ?= ./...

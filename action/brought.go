@@ -8,7 +8,9 @@ type AttachmentInfo struct {
 	Name   string `json:"name,omitempty"` // what people call it; never a path
 	Type   string `json:"type"`           // its media type, such as image/png; the content was found to be of it
 	Size   int64  `json:"size"`           // bytes
-	SHA256 string `json:"sha256"`         // of the content, in hexadecimal
+	SHA256 string `json:"sha256"`         // of the content as it is kept, in hexadecimal
+	// Sealed says that it is kept encrypted: the task works on somebody's data.
+	Sealed bool `json:"sealed,omitempty"`
 }
 
 // Kinds of attachments.

@@ -16,6 +16,7 @@ const (
 	ChannelUnknown   Code = "CHANNEL_UNKNOWN"
 	Unavailable      Code = "UNAVAILABLE"
 	ContextMissing   Code = "CONTEXT_MISSING"
+	KeyUnavailable   Code = "KEY_UNAVAILABLE"
 	InputMalformed   Code = "INPUT_MALFORMED"
 	InputInvalid     Code = "INPUT_INVALID"
 	NotLegal         Code = "NOT_LEGAL"
@@ -111,6 +112,7 @@ var infos = []Info{
 	{ChannelUnknown, 2, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the task has no such channel to send messages over"},
 	{Unavailable, 2, LayerTool, No, LearnsNothing, false, ChargeNothing, true, false, "what the action needs is not available now; try again later"},
 	{ContextMissing, 2, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the call lacks context that the action requires"},
+	{KeyUnavailable, 2, LayerInfrastructure, No, LearnsNothing, false, ChargeNothing, true, false, "the key for the secrets of this call cannot be had; nothing was run"},
 	{InputMalformed, 3, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the input is not acceptable JSON"},
 	{InputInvalid, 3, LayerReasoning, No, LearnsNothing, false, ChargeNothing, false, true, "the input does not satisfy the schema"},
 	{NotLegal, 4, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, true, "the action is not available now"},

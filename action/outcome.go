@@ -17,6 +17,9 @@ type Outcome struct {
 	// reads them, a planner above all, and never instructions.
 	Untrusted bool       `json:"-"`
 	Waived    []*Failure `json:"waived,omitempty"` // observe mode: what would have been refused
+	// Sealed is the output where it is recorded unreadable, for it holds secrets: Output is then what may be read of it. It is
+	// "" in every outcome that a call returns.
+	Sealed string `json:"sealed,omitempty"`
 }
 
 // OK reports whether the call succeeded. Only an explicit Ok of the function does.

@@ -124,7 +124,7 @@ func New(cfg Config) (*Trail, error) {
 
 // Watch returns what to add to the observers of the engine.
 func (t *Trail) Watch() delta.Watch {
-	return delta.Watch{Secrets: true, Observer: observer{t}, Name: t.cfg.Name, Queue: t.cfg.Queue, Patience: 2 * t.cfg.Timeout}
+	return delta.Watch{Observer: observer{t}, Name: t.cfg.Name, Queue: t.cfg.Queue, Patience: 2 * t.cfg.Timeout}
 }
 
 // Stats returns how the trail fares.

@@ -67,6 +67,7 @@ type Agent struct {
 	skills     []string
 	delegable  map[string]*declaration // what it may pass on and never call
 	card       *engine.Card            // of an agent known from the store alone, nil for others
+	veils      map[string]bool         // actions that take or give something secret, or rest on it; nil for none
 }
 
 // Name returns the agent's name.
@@ -132,6 +133,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	for name, d := range a.defs {
 		a.compiled.Actions[name] = d.compiled
 	}
+	a.markVeiled()
 	return a, nil
 }
 

@@ -97,6 +97,7 @@ func (f *flight) noteHook(ctx context.Context, name string, err error) {
 	if err == nil {
 		return
 	}
+	err = f.veil.err(err)
 	x := f.run.HookFailed(name, err, f.now())
 	if reply, werr := f.t.engine.apply(ctx, x); werr == nil && reply.OK {
 		f.t.advance(x, reply, nil)

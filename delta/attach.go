@@ -96,19 +96,64 @@ func (e *Engine) keepAttachments(ctx context.Context, s engine.TaskState, as []A
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.StoreTimeout)
 	defer cancel()
+	sealed, err := e.sealAttachments(ctx, &s, as)
+	if err != nil {
+		return undo, err
+	}
 	if m, ours := e.cfg.Attachments.(*inMemory); ours && m.want(s.Agent+idSeparator+s.ID, s.Brought.Attachments) {
 		undo = func() { e.releaseAttachments(s.Agent, s.ID) }
 	}
 	for i, info := range s.Brought.Attachments {
-		_, err := safely(func() (struct{}, error) {
-			return struct{}{}, e.cfg.Attachments.Put(ctx, info.SHA256, slices.Clone(as[i].Data))
-		})
+		data := slices.Clone(as[i].Data)
+		if sealed != nil {
+			data = sealed[i]
+		}
+		_, err := safely(func() (struct{}, error) { return struct{}{}, e.cfg.Attachments.Put(ctx, info.SHA256, data) })
 		if err != nil {
 			undo()
 			return undo, fmt.Errorf("attachment %q could not be kept: %w", info.ID, err)
 		}
 	}
 	return undo, nil
+}
+
+// sealAttachments seals what a goal about somebody attaches, and notes it in what is recorded; nil where the goal is about
+// nobody. The same content for the same place is sealed alike: who delegates again asks for the same child.
+func (e *Engine) sealAttachments(ctx context.Context, s *engine.TaskState, as []Attachment) (sealed [][]byte, err error) {
+	if s.Subject == "" {
+		return nil, nil
+	}
+	agent, space := vaultOf(s)
+	data, err := e.dataKey(ctx, agent, space, true, s.Vault == "")
+	if err != nil {
+		return nil, keyUnavailable(err)
+	}
+	for i := range as {
+		info := &s.Brought.Attachments[i]
+		text := []byte(data.SealAlike(string(as[i].Data), aboutAttachment(s.Agent, s.ID, info.ID)))
+		sum := sha256.Sum256(text)
+		info.SHA256, info.Sealed = hex.EncodeToString(sum[:]), true
+		sealed = append(sealed, text)
+	}
+	return sealed, nil
+}
+
+func aboutAttachment(agent, task, id string) string {
+	return "attachment\n" + agent + "\n" + task + "\n" + id
+}
+
+// attachment reads the content of an attachment of the task.
+func (t *Task) attachment(ctx context.Context, info action.AttachmentInfo) (Attachment, error) {
+	a, err := t.engine.attachment(ctx, info)
+	if err != nil || !info.Sealed {
+		return a, err
+	}
+	text, err := t.open(ctx, string(a.Data), aboutAttachment(t.agent.name, t.local, info.ID))
+	if err != nil {
+		return Attachment{}, fmt.Errorf("attachment %q cannot be opened: %w", info.ID, err)
+	}
+	a.Data = []byte(text)
+	return a, nil
 }
 
 // releaseAttachments gives up the content that a task held in memory.

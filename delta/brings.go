@@ -99,6 +99,7 @@ func (d *declaration) checkSkills() {
 // given is what a planner or a function may read of what its task, agent and action bring along.
 type given struct {
 	e      *Engine
+	t      *Task
 	agent  string
 	task   *engine.Brought // nil where it brings nothing
 	skills []string
@@ -106,7 +107,7 @@ type given struct {
 
 // give gathers it; actions are those whose own skills count.
 func (t *Task) give(task *engine.Brought, actions ...string) *given {
-	g := &given{e: t.engine, agent: t.agent.name, task: task, skills: slices.Clone(t.agent.skills)}
+	g := &given{e: t.engine, t: t, agent: t.agent.name, task: task, skills: slices.Clone(t.agent.skills)}
 	if task != nil {
 		g.skills = append(g.skills, task.Skills...)
 	}
@@ -138,7 +139,7 @@ func (g *given) attachment(ctx context.Context, id string) (Attachment, error) {
 	if !ok {
 		return Attachment{}, fmt.Errorf("there is no attachment %q; the task has %q", action.CutTo(id, action.MaxName), ids(g.attachments()))
 	}
-	return g.e.attachment(ctx, info)
+	return g.t.attachment(ctx, info)
 }
 
 func ids(as []action.AttachmentInfo) []string {
@@ -196,7 +197,7 @@ func (g *given) recall(ctx context.Context, query string) ([]memory.Note, error)
 	if err := alive(ctx); err != nil {
 		return nil, err
 	}
-	return g.e.store.Recall(ctx, g.agent, query, recallLimit)
+	return g.t.recall(ctx, query)
 }
 
 // give is what the function of a call may read.

@@ -26,7 +26,7 @@ import (
 // recorded is the event under which each code stands in the ledger; none where nothing can be, or need be, written.
 var recorded = map[action.Code]ledger.Type{
 	action.OK: ledger.Settled, action.Cancelled: ledger.Refused, action.TaskClosed: ledger.Refused, action.TaskPaused: ledger.Refused, action.ActionUnknown: ledger.Refused,
-	action.ToolUnknown: ledger.Refused, action.ChannelUnknown: ledger.Refused, action.Unavailable: ledger.Refused, action.RateLimited: ledger.Refused,
+	action.ToolUnknown: ledger.Refused, action.ChannelUnknown: ledger.Refused, action.Unavailable: ledger.Refused, action.KeyUnavailable: ledger.Refused, action.RateLimited: ledger.Refused,
 	action.ContextMissing: ledger.Refused, action.InputMalformed: ledger.Refused, action.InputInvalid: ledger.Refused,
 	action.NotLegal: ledger.Refused, action.Denied: ledger.Refused, action.RiskCeiling: ledger.Refused,
 	action.BudgetExhausted: ledger.Refused, action.ApprovalRequired: ledger.ApprovalRequested, action.ApprovalRejected: ledger.Refused,
@@ -155,6 +155,11 @@ var scenes = []scene{
 		return w.make(p, delta.Call{Action: delta.CommunicateAction, Input: json.RawMessage(`{"channel":"ops","text":"hello"}`)})
 	}},
 	{code: action.Unavailable, play: unavailable},
+	{code: action.KeyUnavailable, not: []path{byRun}, setup: func(w *world, g *delta.Goal) { w.cfg.Keys, g.Subject = &lockedRing{}, "somebody" },
+		play: func(w *world, p path) action.Outcome {
+			w.cfg.Keys.(*lockedRing).locked.Store(true)
+			return w.make(p, call("act", "a"))
+		}},
 	{code: action.ContextMissing, play: simple("briefed")},
 	{code: action.InputMalformed, not: []path{typed}, play: func(w *world, p path) action.Outcome {
 		return w.make(p, delta.Call{Action: "act", Input: json.RawMessage(`{"id":"a","id":"b"}`)})

@@ -113,9 +113,9 @@ func (t *Task) notUndone(ctx context.Context, u *Undone) error {
 // deed is a call that completed, or may have.
 type deed struct {
 	begun  ledger.Event
-	code   action.Code // OK, or STARTED_UNKNOWN
-	output json.RawMessage
-	known  bool // the output is
+	code   action.Code  // OK, or STARTED_UNKNOWN
+	output ledger.Event // its end
+	known  bool         // its output is
 	undone bool
 	tries  int // to undo it, which ran and failed
 }
@@ -199,7 +199,7 @@ func (t *Task) deeds(ctx context.Context) (order []*deed, err error) {
 			}
 			order = slices.DeleteFunc(order, func(o *deed) bool { return o == d })
 			if d.code = e.Code; d.code == action.OK || d.code == action.StartedUnknown {
-				d.output, d.known = e.Output, e.Type == ledger.Settled
+				d.output, d.known = e, e.Type == ledger.Settled
 				order = append(order, d)
 			}
 		}
@@ -232,12 +232,20 @@ func (t *Task) undo(ctx context.Context, d *deed, reason string) (Undone, error)
 // undoInput makes the input of the call that undoes another, as its action declares.
 func (t *Task) undoInput(ctx context.Context, d *deed) (json.RawMessage, *action.Failure, error) {
 	def := t.agent.defs[d.begun.Action]
-	in, f := def.in.Check(d.begun.Input)
+	input, err := t.inputOf(ctx, &d.begun)
+	output := d.output.Output
+	if err == nil {
+		output, err = t.outputOf(ctx, &d.output)
+	}
+	if err != nil {
+		return nil, keyUnavailable(err), nil
+	}
+	in, f := def.in.Check(input)
 	if f != nil {
 		return nil, nil, fmt.Errorf("undo call %s of %q: its recorded input is none any more: %w", d.begun.Intent, d.begun.Action, f)
 	}
 	raw, err := contain(ctx, &t.engine.inputs, asideLimit, 0, func(context.Context) (json.RawMessage, error) {
-		return def.undo(action.Input{Document: in.Detached()}, slices.Clone(d.output))
+		return def.undo(action.Input{Document: in.Detached()}, slices.Clone(output))
 	})
 	switch {
 	case alive(ctx) != nil:

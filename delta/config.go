@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/keys"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/policy"
 	"github.com/seed-ab2cfece/delta-agents/risk"
@@ -41,6 +42,10 @@ type Config struct {
 	Skills *skills.Library
 	// Tools finds the tools that execute actions, see [DefineTool]; nil: there are none. Being in it grants nothing.
 	Tools *tool.Registry
+	// Keys wraps the data keys under which secrets are written down, see package keys. Workers of one store need the same
+	// ring. Nil: data keys lie in the store as they are, so that who can read the store can read secrets, and who has a copy
+	// of a ledger alone still cannot.
+	Keys keys.Ring
 	// Workflows are those that this engine runs, see [Engine.StartWorkflow].
 	Workflows Workflows
 	// Attachments keeps the content of what goals attach; nil: memory, for the running tasks of this engine and at most

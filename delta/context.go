@@ -144,22 +144,20 @@ func (c *Context) used(d time.Duration, last bool) action.Cost {
 	return cost
 }
 
-// Remember adds a note to the agent's memory, for later calls and tasks of the agent.
+// Remember adds a note to the agent's memory, for later calls and tasks of the agent. In a task about somebody, see
+// [Goal].Subject, the note can be read in tasks about the same alone, until they are erased; its kind is as it is.
 func (c *Context) Remember(content, kind string) error {
 	if err := c.mayAct(); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	b := &c.begun
-	return c.flight.t.engine.store.Remember(c, b.Agent, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
+	return c.flight.t.remember(c, memory.Note{Task: b.Task, Intent: b.Intent, Kind: kind, Content: content})
 }
-
-// recallLimit is how many notes Recall returns.
-const recallLimit = 10
 
 // Recall returns the agent's notes most relevant to the query, best first; an empty query returns the newest.
 func (c *Context) Recall(query string) ([]memory.Note, error) {
 	if err := c.mayAct(); err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
-	return c.flight.t.engine.store.Recall(c, c.flight.t.agent.name, query, recallLimit)
+	return c.flight.t.recall(c, query)
 }

@@ -50,6 +50,9 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 	if err := e.inherit(ctx, who.state); err != nil {
 		return nil, err
 	}
+	if err := t.sharesVault(ctx, &d.State); err != nil {
+		return nil, err
+	}
 	undo, err := e.keepAttachments(ctx, d.State, g.Attachments)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
-	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -27,6 +26,7 @@ type Call struct {
 	Provenance action.Provenance
 
 	want *declaration // of a typed call: this very action, no other of its name
+	dry  bool         // nothing may be written for it
 	flow bool         // the task's workflow commands it
 	own  bool         // the engine's own, which alone may bear the id of an undo, or a recorded one
 }
@@ -143,7 +143,7 @@ func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcom
 			ended := own.leases[parked].Phase == txn.Settle
 			if out, ok := engine.Ended(&own.record, parked); ok && ended {
 				out.Recorded = true
-				return o.marked(out), true
+				return o.marked(t.unveil(ctx, out)), true
 			}
 			if !ended {
 				o.call.Intent.ID, o.call.Resume = parked, true
@@ -205,6 +205,9 @@ func (a *Action[In, Out]) call(ctx context.Context, t *Task, in In, do func(cont
 	}
 	if !o.OK() {
 		return mo.Err[Out](o.Err())
+	}
+	if o.Sealed != "" {
+		return mo.Err[Out](action.Fail(action.KeyUnavailable, "action %q succeeded before, and its recorded output cannot be opened", a.d.name))
 	}
 	out, err := safely(func() (out Out, err error) {
 		err = decodeOutput(o.Output, &out)
@@ -283,7 +286,7 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 			round++ // another call may be quicker to use it
 			continue
 		case d.Recorded != nil:
-			return *d.Recorded
+			return t.unveil(ctx, *d.Recorded)
 		case d.Txn == nil:
 			return t.refused(o, d.Refusal)
 		}
@@ -402,21 +405,4 @@ func (t *Task) noteLoop(c *engine.Call, code action.Code) {
 	if c.Intent.Digest != "" && !c.Resume && proposed(code) { // of what is no input nobody can say that it is the same
 		t.noteRepeats()
 	}
-}
-
-// again builds the call of a recorded intent, from the event under which it was parked.
-func (t *Task) again(ctx context.Context, e ledger.Event) (*observed, error) {
-	o := t.observe(ctx, Call{ID: e.Call, Action: e.Action, Input: json.RawMessage(e.Input), Provenance: e.Provenance, own: true})
-	switch {
-	case o.err != nil:
-		return nil, o.err
-	case o.def == nil:
-		return nil, fmt.Errorf("intent %s: agent %q does not hold action %q here", e.Intent, t.agent.name, e.Action)
-	case o.def.version != e.Version:
-		return nil, fmt.Errorf("intent %s: action %q is version %q here, %q was asked for", e.Intent, e.Action, o.def.version, e.Version)
-	case o.call.Intent.Digest != e.Digest:
-		return nil, fmt.Errorf("intent %s: action %q has another schema here than was asked for", e.Intent, e.Action)
-	}
-	o.call.Intent.ID, o.call.Intent.Within, o.call.Resume = e.Intent, e.Within, true
-	return o, nil
 }

@@ -24,6 +24,7 @@ type flight struct {
 	in   action.Input
 	key  string // idempotency key
 	tool *tool.Registered
+	veil *veiled // nil: nothing in it is secret
 
 	intent  string          // never changes
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
@@ -50,7 +51,7 @@ type flight struct {
 // fly runs what began. It reports again where the call was given back because its risk rose in the meantime.
 func (t *Task) fly(ctx context.Context, o *observed, d *engine.Decision, view *engine.View, reply txn.Reply, sent time.Time) (out action.Outcome, again bool) {
 	f := t.flight(ctx, o, engine.Run{
-		Agent: t.agent.compiled, Begun: d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input, Room: &o.room,
+		Agent: t.agent.compiled, Begun: d.Begun, Fence: 1, Owner: o.call.Owner, Doc: o.call.Intent.Input, Room: &o.room, Veil: o.call.Veil,
 	}, view, reply, sent)
 	f.expires, f.revs = d.Expires, [2]int64{reply.TaskRev, reply.AgentRev}
 	defer f.land()
@@ -90,6 +91,7 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 	}
 	o.flown = true
 	f.t, f.def, f.call, f.in, f.intent, f.run, f.view = t, o.def, &o.call, action.Input{Document: o.call.Intent.Input}, run.Begun.Intent, run, view
+	f.veil = o.veil
 	f.until = sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond)
 	f.settled.Add(1)
 	f.course.parent, f.course.stop = ctx, t.engine.stop
@@ -241,6 +243,7 @@ func (f *flight) now() int64 { return f.t.engine.clock() }
 // writeAttempt writes the next attempt; false where there must be none: a gate says no on what is known by now, or another
 // worker took over. A task that merely changed is looked at again.
 func (f *flight) writeAttempt(end engine.End) (bool, error) {
+	end = f.hidden(end)
 	for range rounds {
 		v, err := f.t.peek(context.WithoutCancel(f.ctx))
 		if err != nil {
@@ -295,6 +298,7 @@ func (f *flight) settle(end engine.End) action.Outcome {
 		_ = f.t.refresh(context.WithoutCancel(f.ctx), false)
 	}
 	for n := range rounds {
+		end = f.hidden(end)
 		x := f.settlement(end, n == 0)
 		reply, err := f.t.send(f.ctx, x)
 		switch {
@@ -304,7 +308,7 @@ func (f *flight) settle(end engine.End) action.Outcome {
 		case reply.OK:
 			f.t.advance(x, reply, nil)
 			f.t.engine.keeper.agent(f.t.agent.name, end.Code != action.OK || 4*len(reply.Pending) > 3*tailKept)
-			out := f.written(x)
+			out := f.plain(f.written(x), end)
 			f.end, f.charged = end, out.Cost
 			f.t.noteLoop(f.call, out.Code)
 			return out

@@ -11,8 +11,6 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
-	"github.com/seed-ab2cfece/delta-agents/ledger"
-	"github.com/seed-ab2cfece/delta-agents/txn"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
@@ -32,6 +30,8 @@ type flowRun struct {
 	hand   map[string]bool // commands under way
 	later  time.Duration   // to look again although nothing happens, 0 for not
 	idle   map[string]bool // commands that wait for what is not here: they are looked at again when something happens
+	view   *engine.View    // of its task, as it was looked at last
+	over   bool            // its task has ended
 	under  sync.Map        // those of hand that have not come back
 	back   chan flowAnswer
 }
@@ -191,6 +191,9 @@ func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.S
 	return action.Fail(action.Stale, "the instance changed %d times while this was written; try again", flowTries)
 }
 
+// errLater says of a command that nothing makes the instance due when it can be performed: it is tried again after a while.
+var errLater = errors.New("it is tried again later")
+
 // errAbsorbed says that an event came to nothing.
 var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 
@@ -226,12 +229,35 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 			return errors.Join(err, r.letGo(ctx))
 		}
 	}
-	if v.Task.Status.Ended() {
-		if err := r.feed(ctx, r.gone()); err != nil {
-			return errors.Join(err, r.letGo(ctx))
-		}
+	if err := r.look(ctx, false); err != nil {
+		return errors.Join(err, r.letGo(ctx))
 	}
 	return r.work(ctx)
+}
+
+// look finds out what happened elsewhere: anew reads the instance first, and then, never before, its task. What happens to
+// that afterwards counts as a wake, and the instance is not put down.
+func (r *flowRun) look(ctx context.Context, anew bool) error {
+	if anew {
+		k, err := r.t.readFlow(ctx)
+		if err != nil {
+			return err
+		}
+		if k.Ver == r.k.Ver && k.Wakes == r.k.Wakes && r.later == 0 {
+			return nil
+		}
+		r.k = k
+	}
+	clear(r.idle)
+	r.later = 0
+	var err error
+	if r.view, err = r.t.peek(ctx); err != nil {
+		return err
+	}
+	if r.over = r.view.Task.Status.Ended(); !r.over {
+		return nil
+	}
+	return r.feed(ctx, r.gone())
 }
 
 func (r *flowRun) ttl() int64 { return r.e.cfg.Lease.Microseconds() }
@@ -266,8 +292,11 @@ func (r *flowRun) letGo(ctx context.Context) error {
 func (r *flowRun) work(ctx context.Context) (err error) {
 	keep := time.NewTicker(max(r.e.cfg.Lease/3, time.Millisecond))
 	defer keep.Stop()
+	poll := time.NewTicker(r.e.cfg.Poll) // a word from elsewhere does not wait for a call that takes long
+	defer poll.Stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(r.e.stop, func() { cancel(ErrClosed) })()
 	defer func() { // what is under way ends first: its answers are handed in by whoever takes the instance up
 		for len(r.hand) > 0 {
 			a := <-r.back
@@ -278,8 +307,7 @@ func (r *flowRun) work(ctx context.Context) (err error) {
 		}
 	}()
 	for {
-		if r.e.winding(ctx) {
-			cancel(ErrClosed)
+		if r.e.winding(ctx) || leaving(ctx) { // effects are not interrupted: that does Close, when it waits no longer
 			return errors.Join(r.finish(ctx), r.letGo(context.WithoutCancel(ctx)))
 		}
 		if err := r.notice(ctx); err != nil {
@@ -296,19 +324,28 @@ func (r *flowRun) work(ctx context.Context) (err error) {
 		case a := <-r.back:
 			delete(r.hand, a.id)
 			switch {
+			case errors.Is(a.err, errLater):
+				r.idle[a.id], r.later = true, r.e.cfg.Lease/3
 			case a.err != nil:
 				return errors.Join(a.err, r.letGo(context.WithoutCancel(ctx)))
 			case a.event == nil:
 				r.idle[a.id] = true
 			default:
 				if err := r.feed(context.WithoutCancel(ctx), *a.event); err != nil {
-					return err
+					return errors.Join(err, r.letGo(context.WithoutCancel(ctx)))
+				}
+				if r.stands(a.id) { // it came to nothing: asked again at once it would come to nothing again
+					r.idle[a.id], r.later = true, r.e.cfg.Lease/3
 				}
 			}
 		case <-keep.C:
 			reply, err := r.e.apply(ctx, engine.KeepFlow(r.t.agent.name, r.t.local, r.holder, r.ttl()))
 			if err == nil && !reply.OK {
 				return errSuperseded // another worker has it; what is under way here is answered by its id
+			}
+		case <-poll.C:
+			if err := r.look(ctx, true); err != nil {
+				r.e.cfg.Log.Warn("an instance cannot be read while it is at work", "instance", r.t.ID(), "error", err)
 			}
 		case <-ctx.Done():
 		}
@@ -338,6 +375,10 @@ func (r *flowRun) launch(ctx context.Context) {
 		if r.hand[c.ID] || r.idle[c.ID] || c.Held || c.Kind == workflow.Timer || c.Kind == workflow.Ask {
 			continue
 		}
+		if gated(c.Kind) && r.view != nil && r.view.Withheld(c.Action) { // it is not asked for in vain, time and again
+			r.idle[c.ID], r.later = true, r.e.cfg.Lease/3
+			continue
+		}
 		r.hand[c.ID] = true
 		r.under.Store(c.ID, true)
 		go func() {
@@ -351,96 +392,7 @@ func (r *flowRun) launch(ctx context.Context) {
 	}
 }
 
-// rest puts the instance down where nothing is to be done now; it is not done where something happened meanwhile.
-func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
-	if r.k.State.Status.Terminal() {
-		if err := r.conclude(ctx); err != nil {
-			return true, errors.Join(err, r.letGo(ctx))
-		}
-	}
-	rest := engine.Rest{Due: -1}
-	if at, ok := r.nextTimer(); ok {
-		rest.Due = max(at-r.e.clock(), 0)
-	}
-	if r.later > 0 && (rest.Due < 0 || rest.Due > r.later.Microseconds()) {
-		rest.Due = r.later.Microseconds()
-	}
-	for _, w := range r.k.State.Waits() {
-		rest.Forbidden = rest.Forbidden || w.For == workflow.WaitPolicy
-	}
-	reply, err := r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &r.k, rest))
-	if err != nil {
-		return true, failedStore(err)
-	}
-	if reply.OK {
-		return true, nil
-	}
-	clear(r.idle)
-	r.k, err = r.t.readFlow(ctx)
-	return err != nil, err
-}
-
-func (r *flowRun) nextTimer() (at int64, ok bool) {
-	for _, c := range r.k.State.Outstanding {
-		if c.Kind == workflow.Timer && (!ok || c.At < at) {
-			at, ok = c.At, true
-		}
-	}
-	return at, ok
-}
-
-// definitionIn returns the definition that an instance runs by: as it is configured, or else as its ledger has it, by which
-// events can be taken, but nothing performed.
-func (e *Engine) definitionIn(ctx context.Context, agent, task string, of *engine.FlowOf) (*workflow.Definition, error) {
-	if d := e.flows.definition(of.Workflow, of.Version); d != nil {
-		return d, nil
-	}
-	for from := int64(1); ; from += recordPage {
-		page, err := e.store.Records(ctx, agent, task, from, recordPage)
-		if err != nil {
-			return nil, failedStore(err)
-		}
-		for _, rec := range page {
-			ev, err := ledger.Decode(rec.Val)
-			if err != nil {
-				return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
-			}
-			if ev.Type == ledger.WorkflowStart && ev.Flow != nil {
-				var spec workflow.Spec
-				if err := json.Unmarshal(ev.Flow.Spec, &spec); err != nil {
-					return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
-				}
-				return workflow.Compile(spec)
-			}
-		}
-		if len(page) < recordPage {
-			return nil, ErrNoWorkflow
-		}
-	}
-}
-
-// askRules makes the instances due that wait for other rules, once the policy has another version than when it was asked last.
-func (w *shift) askRules(ctx context.Context, s *agentState) {
-	e := w.e
-	now := e.rulesNow()
-	if was, asked := e.flows.rules.Load(s.agent.name); len(e.flows.Definitions) == 0 || asked && was == now {
-		return
-	}
-	for after := (txn.Queued{}); ; {
-		due, err := e.store.Queued(ctx, s.agent.name, engine.QueueForbidden, after, false, workPage)
-		if err != nil {
-			e.cfg.Log.Warn("work queue cannot be read", "queue", engine.QueueForbidden, "agent", s.agent.name, "error", err)
-			return
-		}
-		for _, q := range due {
-			if !w.take(ctx, s, engine.QueueFlows, q.Member, e.driveDue) {
-				return
-			}
-			after = q
-		}
-		if len(due) < workPage {
-			e.flows.rules.Store(s.agent.name, now)
-			return
-		}
-	}
+// gated reports whether a command begins something that the engine's gates may keep from beginning.
+func gated(k workflow.CommandKind) bool {
+	return k == workflow.Call || k == workflow.Compensate || k == workflow.Plan || k == workflow.Spawn
 }

@@ -63,6 +63,7 @@ func (r *flowRun) call(ctx context.Context, c workflow.Command) (*workflow.Event
 
 func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (*workflow.Event, error) {
 	for {
+		rules := r.e.rulesNow() // before: what is denied by others than these is tried by these
 		out, err := r.t.Do(ctx, call).Get()
 		if err != nil {
 			return nil, err
@@ -74,19 +75,12 @@ func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (
 			}
 			continue
 		case action.TaskPaused:
-			return nil, nil
+			return nil, errLater
 		case action.StoreUnavailable:
 			return nil, out.Err()
 		case action.Cancelled, action.TaskClosed:
-			v, err := r.t.peek(ctx)
-			switch {
-			case err != nil:
-				return nil, err
-			case v.Task.Status.Ended():
-				ev := r.gone()
-				return &ev, nil
-			case out.Intent == "" || out.Code.Info().Executed == action.No:
-				return nil, nil // the agent is halted: it goes on when the halt is lifted
+			if ev, err := r.refusedByTask(ctx, c, call.ID); ev != nil || err != nil {
+				return ev, err
 			}
 		}
 		ev := r.answer(workflow.Called, c)
@@ -95,10 +89,39 @@ func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (
 			ev.Effect = def.effect
 		}
 		if out.Code == action.Denied {
-			ev.Text = r.e.rulesNow()
+			ev.Text = rules
 		}
 		return ev, nil
 	}
+}
+
+// refusedByTask finds out why a call is cancelled: because that is how it ended, where there is neither event nor error; or
+// because its task has ended, or its agent is halted, which a workflow sits out.
+func (r *flowRun) refusedByTask(ctx context.Context, c workflow.Command, id string) (*workflow.Event, error) {
+	reply, err := r.e.apply(ctx, engine.ReadCall(r.t.agent.name, r.t.local, id))
+	if err != nil {
+		return nil, failedStore(err)
+	}
+	if intent := engine.CallIntent(&reply.Fresh.Record, id); intent != "" && intent != "-" {
+		own := newSight()
+		if err := r.t.readRecord(ctx, intent, own); err != nil {
+			return nil, failedStore(err)
+		}
+		if _, is := engine.Ended(&own.record, intent); is && own.leases[intent].Phase == txn.Settle {
+			return nil, nil
+		}
+	}
+	v, err := r.t.peek(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case !v.Task.Status.Ended():
+		return nil, errLater
+	case c.Kind == workflow.Compensate:
+		return nil, nil // an instance that is unwinding cannot be cancelled: it is told that this cannot be undone
+	}
+	ev := r.gone()
+	return &ev, nil
 }
 
 // gone is what an instance is told whose task ended without it: nothing can be undone any more.
@@ -187,9 +210,11 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 	switch {
 	case f == nil:
 	case f.Code == action.TaskPaused:
-		return nil, nil
+		return nil, errLater
 	case f.Code == action.StoreUnavailable || f.Code == action.Stale:
 		return nil, f
+	case f.Code == action.Cancelled || f.Code == action.TaskClosed:
+		return r.refusedByTask(ctx, c, "")
 	default:
 		ev.Failure = f
 		return ev, nil
@@ -340,6 +365,9 @@ func (r *flowRun) notice(ctx context.Context) error {
 
 // ended is what ends a wait for something that others decide, nil where it goes on.
 func (r *flowRun) ended(ctx context.Context, w workflow.Wait) (*workflow.Event, error) {
+	if r.over && (w.For == workflow.WaitOperator || w.For == workflow.WaitPolicy) {
+		return r.leftBehind(w), nil
+	}
 	switch w.For {
 	case workflow.WaitApproval:
 		if w.Approval == "" {
@@ -377,6 +405,15 @@ func (r *flowRun) ended(ctx context.Context, w workflow.Wait) (*workflow.Event, 
 		return &workflow.Event{Kind: workflow.Resolved, Of: w.ID, At: r.e.clock(), OK: out.OK(), Output: out.Output, Cost: out.Cost, Failure: out.Failure}, nil
 	}
 	return nil, nil
+}
+
+// leftBehind ends a wait of an instance whose task has ended: nobody can help it any more, and what it has not undone stays.
+func (r *flowRun) leftBehind(w workflow.Wait) *workflow.Event {
+	ev := &workflow.Event{Kind: workflow.Resumed, Of: w.ID, At: r.e.clock(), Text: "its task has ended"}
+	if w.For == workflow.WaitPolicy { // then the call is refused because of the task
+		ev.Kind, ev.Text = workflow.PolicyChanged, "task ended, after "+w.Policy
+	}
+	return ev
 }
 
 // notFlows refuses a call id that would pass for a workflow's.

@@ -62,9 +62,11 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	case f == nil:
 		return nil, err
 	case f.Code == action.TaskPaused:
-		return nil, nil
+		return nil, errLater
 	case f.Code == action.StoreUnavailable || f.Code == action.Stale:
 		return nil, err
+	case f.Code == action.Cancelled || f.Code == action.TaskClosed:
+		return r.refusedByTask(ctx, c, "")
 	}
 	return failed(f)
 }

@@ -37,6 +37,10 @@ type Goal struct {
 	// Tenant says for whom the task works, where a policy makes a difference between them; children have their parent's.
 	// "" is nobody in particular, else a name by [action.CheckName].
 	Tenant string
+	// Subject names the person whose data the task works on, so that it can be erased, see [Engine.Erase]: nothing of its
+	// inputs and outputs is then readable in the ledger, whatever their schemas say. Children have their parent's. "" is
+	// nobody, else a name by [action.CheckName] that does not itself say who it is: it stands in the ledger.
+	Subject string
 	// ApprovalTTL is how long a request for approval waits; 0 is the engine's.
 	ApprovalTTL time.Duration
 	// Context names what the task brings along, for actions that require it. Ids of attachments are added to it.
@@ -105,6 +109,11 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 			faults = append(faults, fmt.Errorf("goal tenant: %w", err))
 		}
 	}
+	if g.Subject != "" {
+		if err := action.CheckName(g.Subject); err != nil {
+			faults = append(faults, fmt.Errorf("goal subject: %w", err))
+		}
+	}
 	faults = append(faults, approval.CheckList("goal approvers", g.Approvers))
 	if len(g.Approvers) > 0 && !slices.ContainsFunc(g.Approvers, func(a string) bool { return a == approval.Anybody || !action.SameIdentity(a, g.Requester) }) {
 		faults = append(faults, fmt.Errorf("goal approvers: nobody but the requester %q, who never approves; name somebody else, or nobody", g.Requester))
@@ -117,7 +126,7 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	faults = append(faults, more...)
 	return engine.TaskState{
 		Family: g.Delegation.family(), Brought: brought, ID: g.ID, Agent: g.Agent.name, Goal: g.Text, Limit: g.Limit, Threshold: g.Threshold, Ceiling: g.Ceiling,
-		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, Tenant: g.Tenant, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
+		Approvers: slices.Clone(g.Approvers), Requester: g.Requester, Tenant: g.Tenant, Subject: g.Subject, AskTTL: g.ApprovalTTL.Microseconds(), Context: slices.Clone(g.Context), Status: engine.Running,
 		Flow: g.flow,
 	}, errors.Join(faults...)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Events returns what happened in the task, in order, decoded. The chain is verified first, and compared with what this
-// engine has sealed: an error names the first record that is not what was written. Values that a schema marks as secret are
-// hidden; the records themselves, see [Task.Ledger], hold them.
+// engine has sealed: an error names the first record that is not what was written. In place of values that
+// a schema marks as secret stand keyed digests.
 func (t *Task) Events(ctx context.Context) ([]ledger.Event, error) {
 	records, _, err := t.Ledger(ctx)
 	if err != nil {
@@ -24,7 +24,6 @@ func (t *Task) Events(ctx context.Context) ([]ledger.Event, error) {
 		if out[i], err = ledger.Decode(r.Val); err != nil {
 			return nil, fmt.Errorf("record %d of %s: %w", r.Seq, t, err)
 		}
-		t.agent.hide(&out[i])
 	}
 	return out, nil
 }
@@ -38,7 +37,7 @@ func (t *Task) Outcome(ctx context.Context, intent string) (action.Outcome, bool
 	}
 	o, ended := engine.Ended(&own.record, intent)
 	o.Recorded = ended
-	return o, ended, nil
+	return t.unveil(ctx, o), ended, nil
 }
 
 // Verify checks a copy of the task's records against their hash chain, wherever the copy comes from, and against what this

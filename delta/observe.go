@@ -20,6 +20,7 @@ type observed struct {
 
 	// Memory for what comes of the call: one allocation for all, kept alive by a function that keeps its context.
 	lazy   action.Lazy
+	veil   *veiled // nil: nothing in it is secret
 	flight flight
 	flown  bool
 }
@@ -90,12 +91,18 @@ func (t *Task) observe(ctx context.Context, c Call) *observed {
 	}
 	if f != nil {
 		o.call.Edge = f
+		if t.agent.veils != nil || t.private.Load() != aboutNobody {
+			t.veil(ctx, o, raw, c.dry)
+		}
 		return o
 	}
 	if o.def.vet != nil {
 		o.call.Barred = o.def.vet(t, action.Input{Document: doc}, &o.call)
 	}
 	in.Input, in.Digest = doc, digest
+	if t.agent.veils != nil || t.private.Load() != aboutNobody {
+		t.veil(ctx, o, raw, c.dry)
+	}
 	return o
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 )
 
-// Observer is told what this engine wrote into the ledgers: each event as it is recorded, save that values which a schema
-// marks as secret are hidden, once the store has accepted it and never before. Observers observe: they cannot hold up a call, nor change what becomes of it.
+// Observer is told what this engine wrote into the ledgers: each event as it is recorded, with keyed digests in place of
+// values that a schema marks as secret, once the store has accepted it and never before. Observers observe: they cannot hold up a call, nor change what becomes of it.
 //
 // Each observer has a goroutine of its own and is called from that alone, one record at a time: of one task in the order
 // of its ledger, of several tasks in no particular order among them. What other processes write on the same store it is not
@@ -66,8 +66,6 @@ type Gap struct {
 // Watch is an observer and what it is told.
 type Watch struct {
 	Observer Observer
-	// Secrets has it told secret values too: for an observer that lets nothing of them out, but digests them.
-	Secrets bool
 	// Name stands in [Engine.Observers] and in the log; "" is "observer 1", "observer 2", …
 	Name string
 	// Filter says which records it is told of; the zero value is all.

@@ -312,6 +312,10 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", intent, err)
 	}
+	found, run, err := t.resolution(ctx, &begun, doc)
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", intent, err)
+	}
 	err = t.change(ctx, func(v *engine.View) (*txn.Txn, error) {
 		if err := engine.MayOperate(v, e.cfg.Operators, e.whoIs(by, reason)); err != nil {
 			return nil, err
@@ -319,7 +323,7 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 		if err := v.Accepts(cost); err != nil {
 			return nil, err
 		}
-		return engine.Resolve(t.agent.compiled, v, begun, ok, cost, doc, e.whoIs(by, reason))
+		return engine.Resolve(t.agent.compiled, v, begun, ok, cost, found, run, e.whoIs(by, reason))
 	})
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", intent, err)

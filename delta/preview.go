@@ -17,8 +17,7 @@ type Verdict struct {
 	Code    action.Code     // OK: it would begin
 	Failure *action.Failure // why it would not, nil where it would
 	// Event is the event that would be recorded, encoded: the begin, the request for an approval, or the refusal. It names
-	// no intent, owner or approval, because there is none, and counts nothing. Values that the schema marks as secret are
-	// hidden in it.
+	// no intent, owner or approval, because there is none, and counts nothing. It shows of secrets what the ledger would.
 	Event []byte
 }
 
@@ -53,6 +52,7 @@ func (t *Task) Preview(ctx context.Context, c Call, dst []byte) (Verdict, error)
 	if v, ok := t.previewPlain(c, dst); ok {
 		return v, nil
 	}
+	c.dry = true
 	o := t.observe(ctx, c)
 	if o.err != nil {
 		return Verdict{}, o.err
@@ -70,7 +70,6 @@ func (t *Task) Preview(ctx context.Context, c Call, dst []byte) (Verdict, error)
 	if err != nil {
 		return Verdict{}, failedStore(err)
 	}
-	v.Event = t.hideIn(v.Event, len(dst), c.Action)
 	return v, nil
 }
 
@@ -104,7 +103,7 @@ var drafts = sync.Pool{New: func() any { return new(draft) }}
 // the preview. False where it has to be done the long way.
 func (t *Task) previewPlain(c Call, dst []byte) (v Verdict, ok bool) {
 	d := t.agent.defs[c.Action]
-	if d == nil || !d.plain || len(d.rules) > 0 || d.secret() || d.vet != nil || d.tool != "" || c.want != nil || t.engine.cfg.Policy != nil {
+	if d == nil || !d.plain || len(d.rules) > 0 || t.agent.veils[d.name] || t.private.Load() != aboutNobody || d.vet != nil || d.tool != "" || c.want != nil || t.engine.cfg.Policy != nil {
 		return v, false
 	}
 	if reads, _, _ := t.agent.compiled.Graph.Reads(d.name); reads || d.compiled.UntilTrust > 0 {

@@ -34,6 +34,7 @@ type floor struct {
 	effects []string
 	fail    map[string]error // what the action of that name answers
 	enter   func(name string)
+	slow    time.Duration // of the action slow, which obeys its context
 }
 
 type item struct {
@@ -61,7 +62,16 @@ func newFloor(t *testing.T) *floor {
 	charge := delta.Define("charge", do("charge")).Describe("Charge").Risk(2).Effect(action.Compensatable).Undo(undo, back).MustBuild()
 	send := delta.Define("send", do("send")).Describe("Send").Risk(2).Effect(action.Compensatable).Undo(undo, back).MustBuild()
 	danger := delta.Define("danger", do("danger")).Describe("Dangerous").Risk(5).Effect(action.Idempotent).MustBuild()
-	w.agent = delta.NewAgent("shop").Grant(charge, send, danger, undo).MustBuild()
+	act := do("slow")
+	slow := delta.Define("slow", func(ctx *delta.Context, in item) mo.Result[item] {
+		select {
+		case <-ctx.Done():
+			return mo.Err[item](ctx.Err())
+		case <-time.After(w.slow):
+			return act(ctx, in)
+		}
+	}).Describe("Slow").Risk(1).Effect(action.Idempotent).Timeout(24 * time.Hour).MustBuild()
+	w.agent = delta.NewAgent("shop").Grant(charge, send, danger, undo, slow).MustBuild()
 	w.store = memory.New(memory.Config{})
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.cfg = delta.Config{Authenticator: anybody, Store: w.store, Poll: 10 * time.Millisecond, Lease: 10 * time.Second}

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // Approval is a request for approval, how it stands, and what somebody who decides about it should see. Request.Input is
-// the input itself, secrets included: show Arguments, or Explain.
+// what is written down of the input, digests in place of secrets: show Arguments, or Explain.
 type Approval struct {
 	approval.Request
 	State approval.State
@@ -43,8 +44,30 @@ func (e *Engine) dress(ctx context.Context, a *Approval) {
 	}
 	does, secrets := s.agent.shownOf(a.Action, a.Version)
 	a.Does = does
-	a.Arguments, a.Unshown, _ = approval.Fields(a.Input, secrets)
+	a.Arguments, a.Unshown, _ = approval.Fields(e.asked(ctx, s, &a.Request), secrets)
 	a.Last = e.lastApproved(ctx, s, a, secrets)
+}
+
+// asked is the input of a request, for somebody who sees none of its secrets. Where it cannot be opened, it is what is written
+// down of it.
+func (e *Engine) asked(ctx context.Context, s *agentState, q *approval.Request) json.RawMessage {
+	t := e.adopt(s, q.Task)
+	if about, err := t.about(ctx); err != nil || about != aboutSomebody && !s.agent.veils[q.Action] {
+		return q.Input
+	}
+	own := newSight()
+	if err := t.readRecord(ctx, q.Intent, own); err != nil {
+		return q.Input
+	}
+	begun, err := engine.Held(&own.record, q.Intent)
+	if err != nil {
+		return q.Input
+	}
+	input, err := t.inputOf(ctx, &begun)
+	if err != nil {
+		return q.Input
+	}
+	return input
 }
 
 func (e *Engine) lastApproved(ctx context.Context, s *agentState, a *Approval, secrets []string) *LastApproved {
@@ -65,7 +88,7 @@ func (e *Engine) lastApproved(ctx context.Context, s *agentState, a *Approval, s
 		return nil
 	}
 	last := &LastApproved{Task: t.ID(), At: time.UnixMicro(at)}
-	last.Differs, last.MoreThan, err = approval.Differences(q.Input, a.Input, secrets)
+	last.Differs, last.MoreThan, err = approval.Differences(e.asked(ctx, s, &q), e.asked(ctx, s, &a.Request), secrets)
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 // slot is the place of one piece of work among those that Work does at a time. Who waits gives it back meanwhile.
 type slot struct {
 	places chan struct{}
+	ends   <-chan struct{} // when it is closed, nothing further is begun
 
 	mu      sync.Mutex
 	waiting int
@@ -16,6 +17,20 @@ type slot struct {
 }
 
 type slotKey struct{}
+
+// leaving reports whether the Work under which ctx works has been told to end: what goes on step by step stops after one.
+func leaving(ctx context.Context) bool {
+	s, _ := ctx.Value(slotKey{}).(*slot)
+	if s == nil {
+		return false
+	}
+	select {
+	case <-s.ends:
+		return true
+	default:
+		return false
+	}
+}
 
 // vacate gives up the place under which ctx works, if there is one, until the function that it returns is called. Of
 // several who wait under one place the last to go on takes it again.

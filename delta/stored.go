@@ -117,6 +117,7 @@ func standIn(name string, card *engine.Card, compiled *engine.Agent) *Agent {
 			compiled: c,
 		}
 	}
+	a.markVeiled()
 	return a
 }
 

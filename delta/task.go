@@ -43,7 +43,9 @@ type Task struct {
 	handed    handed                        // has a lock of its own
 	offers    []action.Offer                // the latest, for what changed since
 	concern   concern
-	uneasy    atomic.Bool // there is a concern to tell
+	uneasy    atomic.Bool  // there is a concern to tell
+	private   atomic.Int32 // whether it is about somebody
+	kept      atomic.Pointer[vault]
 	dropped   atomic.Bool // it ended and was pruned
 }
 
@@ -117,6 +119,11 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 		}
 		s.Deadline = snap.Now + until
 	}
+	if s.Subject != "" {
+		if _, err := e.dataKey(ctx, s.Agent, engine.SubjectSpace(s.Subject), true, true); err != nil {
+			return nil, fmt.Errorf("start: %w", keyUnavailable(err))
+		}
+	}
 	undo, err := e.keepAttachments(ctx, s, g.Attachments)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
@@ -138,7 +145,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	case !reply.OK:
 		return nil, e.exists(ctx, a, s.ID)
 	}
-	return e.adopt(a, s.ID), nil
+	t := e.adopt(a, s.ID)
+	t.private.Store(aboutWhom(&s))
+	return t, nil
 }
 
 // adopt returns the one Task of this engine for an id, so that cancelling it reaches every call.

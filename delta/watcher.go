@@ -11,13 +11,11 @@ import (
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
-	"github.com/seed-ab2cfece/delta-agents/ledger"
 )
 
 // watcher is one observer with its queue and its goroutine.
 type watcher struct {
 	Watch
-	hide  func(*ledger.Event) // nil: nothing is hidden
 	log   *slog.Logger
 	grace time.Duration
 	ctx   context.Context // ends when nobody waits for it any more
@@ -47,7 +45,7 @@ type item struct {
 const gapsKept = 64
 
 func startWatcher(e *Engine, i int) *watcher {
-	w := &watcher{Watch: e.cfg.Observers[i], hide: e.hide, log: e.cfg.Log, grace: e.cfg.Grace, done: make(chan struct{})}
+	w := &watcher{Watch: e.cfg.Observers[i], log: e.cfg.Log, grace: e.cfg.Grace, done: make(chan struct{})}
 	set(&w.Name, fmt.Sprintf("observer %d", i+1))
 	set(&w.Queue, 1024)
 	set(&w.Patience, 10*time.Second)
@@ -169,9 +167,6 @@ func (w *watcher) hand(it item) {
 		return
 	}
 	if w.Filter.Fits(&r.Event) {
-		if w.hide != nil && !w.Secrets {
-			w.hide(&r.Event)
-		}
 		w.tell(func(ctx context.Context) { w.Observer.Observe(ctx, r) })
 		w.told.Add(1)
 	}

@@ -142,7 +142,7 @@ func (w *shift) take(ctx context.Context, s *agentState, queue, member string, d
 	w.mu.Lock()
 	w.hand[key] = true
 	w.mu.Unlock()
-	place := &slot{places: w.slots}
+	place := &slot{places: w.slots, ends: ctx.Done()}
 	w.all.Go(func() {
 		defer func() { // also where a function ends the goroutine
 			w.mu.Lock()
@@ -226,13 +226,21 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if v.Task.Status.Ended() {
 		defer e.forget(t)
 	}
-	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: []byte(begun.Input), Provenance: begun.Provenance, own: true})
+	input, sealed := t.inputOf(ctx, &begun)
+	o := t.observe(ctx, Call{ID: begun.Call, Action: begun.Action, Input: input, Provenance: begun.Provenance, own: true})
 	if o.err != nil {
 		return o.err
 	}
 	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
 	if run != nil && v.Task.Status == engine.Paused {
 		return nil // it is repeated when the task goes on
+	}
+	switch {
+	case run == nil || sealed == nil:
+	case errors.Is(sealed, ErrErased):
+		x, run = engine.TakeoverStopped(t.agent.compiled, begun, lease, owner, keyUnavailable(sealed).Message, e.clock()), nil
+	default:
+		return fmt.Errorf("intent %s: its input cannot be opened: %w", begun.Intent, sealed) // another worker may have the key
 	}
 	if run != nil {
 		o.call.Now = v.Snap.Now
@@ -262,7 +270,7 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 // repeat runs an effect that may be repeated once more, under the lease just taken.
 // The view is the one that the takeover pinned: what changed since is noticed by pins and heartbeat.
 func (t *Task) repeat(ctx context.Context, o *observed, run *engine.Run, view *engine.View, reply txn.Reply, sent time.Time) {
-	run.Input = o.call.Intent.Input.Tree()
+	run.Input, run.Veil = o.call.Intent.Input.Tree(), o.call.Veil
 	f := t.flight(ctx, o, *run, view, reply, sent)
 	f.expires = view.Covered(run.Begun)
 	defer f.land()

@@ -79,6 +79,10 @@ type Event struct {
 	Outcomes []Observed `json:"outcomes,omitempty"`
 	Changes  []Change   `json:"changes,omitempty"`
 
+	// Sealed is the input or the output itself, encrypted, where what stands in Input or Output is what may be read of it:
+	// values that are secret are replaced by keyed digests. See package keys.
+	Sealed string `json:"sealed,omitempty"`
+
 	Text    string         `json:"text,omitempty"`
 	Verdict action.Verdict `json:"verdict,omitempty"` // on the goal of the task
 

@@ -14,8 +14,8 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 54, Flow{}, 6, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
-	knows(action.Outcome{}, 11)
+var eventsKnown, outcomesKnown = knows(Event{}, 55, Flow{}, 6, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+	knows(action.Outcome{}, 12)
 
 func knows(structs ...any) bool {
 	structs = append(structs, action.Cost{}, 6, action.Failure{}, 7, action.Provenance{}, 4)
@@ -145,6 +145,7 @@ func (w *text) tells(e *Event) {
 	w.num("to_seq", e.ToSeq)
 	w.outcomes(e.Outcomes)
 	w.changes(e.Changes)
+	w.str("sealed", e.Sealed)
 	w.str("text", e.Text)
 	w.str("verdict", string(e.Verdict))
 	if e.Flow != nil {
@@ -348,6 +349,7 @@ func AppendOutcome(dst []byte, o *action.Outcome) []byte {
 		w.num("attempts", int64(o.Attempts))
 		w.failure("failure", o.Failure)
 		w.waived(o.Waived)
+		w.str("sealed", o.Sealed)
 		if !w.odd {
 			return append(w.b, '}')
 		}

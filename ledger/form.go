@@ -28,7 +28,7 @@ type Entry struct {
 
 // Set makes f the form of events that are like e but for the fields of an [Entry], whatever e holds there, in the memory
 // that f had. False where encoding/json must write them, or where e holds an output or a state, which stand between those
-// fields, or is about a workflow: then f is no form. The text of the risk may be known, see [AppendRisk]; "" is not.
+// fields, is about a workflow or holds something sealed: then f is no form. The text of the risk may be known, see [AppendRisk]; "" is not.
 func (f *Form) Set(e *Event, risk string) bool {
 	w := text{b: append(f.text[:0], '{'), vouched: true, shown: risk}
 	w.head(e.Type)
@@ -44,7 +44,7 @@ func (f *Form) Set(e *Event, risk string) bool {
 	f.ends[4] = len(w.b)
 	w.tells(e)
 	f.text = append(w.b, '}')
-	if w.odd || e.V != Version && e.V != 0 || !e.Type.Valid() || !eventsKnown || len(e.Output) > 0 || len(e.State) > 0 || e.Flow != nil {
+	if w.odd || e.V != Version && e.V != 0 || !e.Type.Valid() || !eventsKnown || len(e.Output) > 0 || len(e.State) > 0 || e.Flow != nil || e.Sealed != "" {
 		f.text = f.text[:0]
 		return false
 	}

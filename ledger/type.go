@@ -114,6 +114,11 @@ const (
 	AgentResumed Type = "agent_resumed"
 	// CallCancelled marks one call as cancelled: Intent, Identity, Reason. How it ended is said by its end.
 	CallCancelled Type = "call_cancelled"
+	// KeyMade is a data key that was made: Text is its name. Of a data subject that a goal names it stands in the agent's own
+	// ledger, and Child is the subject.
+	KeyMade Type = "key_made"
+	// SubjectErased is a data key that was destroyed, and with it what was sealed under it: as KeyMade, Identity, Reason.
+	SubjectErased Type = "subject_erased"
 	// Those of a workflow that the task runs; package workflow says when. All have Flow.
 
 	// WorkflowStart opens an instance of a workflow: Flow.Event holds what it begins with, Flow.Spec its definition.
@@ -178,7 +183,7 @@ var types = []Type{
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
-	AgentDeclared, AgentConfigured, TaskPruned, AgentHalted, AgentResumed, CallCancelled, HookFailed, Note,
+	AgentDeclared, AgentConfigured, TaskPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
 	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl,
 }
 

@@ -21,6 +21,7 @@ type Graph struct {
 	dependents [][]int        // actions with a need on the action, in declaration order
 	rank       []int          // position in one topological order, prerequisites first
 	across     bool           // some need is answered by earlier tasks too
+	hash       Hash
 }
 
 // need is a Need with everything resolved. Its binds stand in the order of the field set.

@@ -38,7 +38,7 @@ func (g *Graph) Facts(name string, input, output any) (Facts, error) {
 	found := make([]tuples, len(g.setsOf[i]))
 	for k, id := range g.setsOf[i] {
 		s := &g.sets[id]
-		t, err := s.collect(input, output)
+		t, err := s.collect(input, output, &g.hash)
 		if err == errTooMany {
 			out.Dropped = append(out.Dropped, s.key)
 			continue
@@ -85,7 +85,7 @@ func overfull(found []tuples) (bulk []int) {
 type tuples struct{ keys, values []string }
 
 // collect finds the values of a set in an input and an output.
-func (s *fieldSet) collect(input, output any) (tuples, error) {
+func (s *fieldSet) collect(input, output any, by *Hash) (tuples, error) {
 	rows, err := s.root.rows([2]any{input, output}, len(s.fields))
 	if err != nil {
 		return tuples{}, err
@@ -93,7 +93,7 @@ func (s *fieldSet) collect(input, output any) (tuples, error) {
 	type pair struct{ value, key string }
 	pairs := make([]pair, len(rows))
 	for i, row := range rows {
-		pairs[i].value, pairs[i].key = makeKey(s.name, s.texts, row, s.hashed)
+		pairs[i].value, pairs[i].key = makeKey(s.name, s.texts, row, s.hashed, by)
 	}
 	slices.SortFunc(pairs, func(a, b pair) int { return strings.Compare(a.value, b.value) })
 	pairs = slices.Compact(pairs)

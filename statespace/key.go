@@ -36,7 +36,7 @@ type Fact struct {
 	Action string
 	Lasts  time.Duration // how old it may get, where it outlasts its task; see [Lasting]
 	Values []Value       // sorted as in the key; none for an unbound fact
-	Hash   string        // hex SHA-256 where the values are hashed
+	Hash   string        // hex SHA-256, or HMAC of it, where the values are hashed
 }
 
 // Key returns the key of the fact. Two facts that differ have different keys, up to a collision of SHA-256.
@@ -48,7 +48,7 @@ func (f Fact) Key() string {
 	if f.Hash != "" {
 		return setKey(lasting(f.Lasts)+f.Action, fields) + "#" + f.Hash
 	}
-	_, key := makeKey(lasting(f.Lasts)+f.Action, fields, values, false)
+	_, key := makeKey(lasting(f.Lasts)+f.Action, fields, values, false, &Hash{})
 	return key
 }
 
@@ -61,9 +61,9 @@ func setKey(name string, fields []string) string {
 }
 
 // makeKey returns the joined value and the key of one tuple. What is hashed is the readable key, so that the same secret
-// under two field sets has two unrelated hashes. The hash has no salt, because every worker must arrive at the same key:
-// a secret of few possible values can be guessed from it.
-func makeKey(name string, fields, values []string, hashed bool) (value, key string) {
+// under two field sets has two unrelated hashes. Every worker must arrive at the same key: without a key of the hash, a
+// secret of few possible values can be guessed from it.
+func makeKey(name string, fields, values []string, hashed bool, by *Hash) (value, key string) {
 	if len(fields) == 0 {
 		return "", name
 	}
@@ -78,10 +78,10 @@ func makeKey(name string, fields, values []string, hashed bool) (value, key stri
 		sep = ','
 	}
 	key = b.String()
-	if !hashed && len(key) <= MaxKey {
+	if !hashed && !by.All && len(key) <= MaxKey {
 		return strings.Join(values, ","), key
 	}
-	sum := sha256.Sum256([]byte(key))
+	sum := by.sum(key, hashed)
 	value = "#" + hex.EncodeToString(sum[:])
 	return value, setKey(name, fields) + value
 }

@@ -44,6 +44,6 @@ func (g *Graph) require(n *need, input any) Requirement {
 		}
 		values[i] = string(text)
 	}
-	r.Value, r.Key = makeKey(s.name, s.texts, values, s.hashed)
+	r.Value, r.Key = makeKey(s.name, s.texts, values, s.hashed, &g.hash)
 	return r
 }

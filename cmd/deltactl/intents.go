@@ -19,7 +19,7 @@ whether the effect happened. What they reserved stays reserved and the same call
 refused until somebody resolves them. Those that became so first come first.
 
 JSON: {"intents": [{"task", "intent", "action", "version", "since", "input", "reserved"}]};
-the input may hold secrets and is in the JSON alone.`
+the input may be long and is in the JSON alone, digests in place of secrets.`
 
 type intentRow struct {
 	Task     string          `json:"task"`

@@ -140,7 +140,7 @@ func (f *tailFlags) shown(e ledger.Event) ledger.Event {
 	if f.whole {
 		return e
 	}
-	e.Input, e.Output, e.State, e.Value, e.Text, e.Facts, e.Bulk, e.Claimed = nil, nil, nil, "", "", nil, nil, nil
+	e.Input, e.Output, e.State, e.Value, e.Sealed, e.Text, e.Facts, e.Bulk, e.Claimed = nil, nil, nil, "", "", "", nil, nil, nil
 	if e.Failure != nil {
 		bare := *e.Failure
 		bare.Message, bare.Details = "", nil

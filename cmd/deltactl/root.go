@@ -69,8 +69,8 @@ func newRoot() *cobra.Command {
 		{"What waits for people:", []*cobra.Command{newApprovals(), newEscalations(), newIntents(), newTasks(), newWorkflow()}},
 		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget(), newBeliefs()}},
 		{"What happened:", []*cobra.Command{newTrace(), newLedger()}},
-		{"The store:", []*cobra.Command{newDoctor(), newPrune()}},
-		{"Without a store:", []*cobra.Command{newPolicy(), newReplay(), newExplain(), newBench(), newVersion()}},
+		{"The store:", []*cobra.Command{newDoctor(), newPrune(), newErase()}},
+		{"Without a store:", []*cobra.Command{newPolicy(), newReplay(), newExplain(), newBench(), newKeys(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {
@@ -119,7 +119,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &c):
 		return c.code
-	case errors.Is(err, delta.ErrNoAgent), errors.Is(err, delta.ErrNoTask), errors.Is(err, delta.ErrNoRequest), errors.Is(err, delta.ErrNoIntent):
+	case errors.Is(err, delta.ErrNoAgent), errors.Is(err, delta.ErrNoTask), errors.Is(err, delta.ErrNoRequest), errors.Is(err, delta.ErrNoIntent), errors.Is(err, delta.ErrNoSubject):
 		return exitNotFound
 	case errors.As(err, &f) && f.Code == action.StoreUnavailable:
 		return exitUnreachable

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/keys"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
 	"github.com/seed-ab2cfece/delta-agents/risk"
 )
@@ -23,13 +25,15 @@ const storeHelp = `
 The store is --store URL or DELTA_STORE: redis://host:6379/0, rediss://…,
 unix:///path?db=0, redis+cluster://h1,h2, redis+sentinel://h1,h2/name/0. Its
 password is best given in DELTA_STORE_PASSWORD, or in a file that --password-file
-or DELTA_STORE_PASSWORD_FILE names; it is never printed.`
+or DELTA_STORE_PASSWORD_FILE names; it is never printed. Where data keys are wrapped,
+--keys or DELTA_KEYS names the file of keys, see deltactl keys.`
 
 // storeFlags say which store a command looks into.
 type storeFlags struct {
 	c            redisstore.Config
 	passwordFile string
 	operators    string
+	keys         string
 	json         bool
 	risk         risk.Config // of the estimator, where it matters
 }
@@ -44,6 +48,7 @@ func (f *storeFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.c.CertFile, "cert-file", "", "PEM file of the client's certificate")
 	fl.StringVar(&f.c.KeyFile, "key-file", "", "PEM file of the client's key")
 	fl.StringVar(&f.operators, "operators", "", "file that lists operators (DELTA_OPERATORS, "+defaultOperators+")")
+	fl.StringVar(&f.keys, "keys", "", "file of the keys that wrap data keys (DELTA_KEYS)")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
 }
 
@@ -92,19 +97,36 @@ type desk struct {
 }
 
 func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) {
+	ring, err := f.ring()
+	if err != nil {
+		return nil, err
+	}
 	s, err := f.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
 	o := readOffice(f.operators)
 	e, err := delta.New(delta.Config{
-		Store: s, Authenticator: delta.VoucherFunc(osUser), Operators: o.operators, Risk: f.risk,
+		Store: s, Keys: ring, Authenticator: delta.VoucherFunc(osUser), Operators: o.operators, Risk: f.risk,
 		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return &desk{s, e, o}, nil
+}
+
+// ring is the file of keys, nil where none is named.
+func (f *storeFlags) ring() (keys.Ring, error) {
+	path := cmp.Or(f.keys, os.Getenv("DELTA_KEYS"))
+	if path == "" {
+		return nil, nil
+	}
+	s, err := keys.Read(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return s, nil
 }
 
 // patience is how long closing may take.

@@ -44,7 +44,10 @@ func fill(ts *testscript.TestScript, _ bool, _ []string) {
 	ctx := context.Background()
 	store, err := redisstore.Open(ctx, redisstore.Config{URL: ts.Getenv("DELTA_STORE"), Prefix: ts.Getenv("DELTA_PREFIX")})
 	ts.Check(err)
-	engine, err := delta.New(delta.Config{Store: store, Authenticator: delta.VoucherFunc(osUser)})
+	flags := storeFlags{keys: ts.Getenv("DELTA_KEYS")}
+	ring, err := flags.ring()
+	ts.Check(err)
+	engine, err := delta.New(delta.Config{Store: store, Authenticator: delta.VoucherFunc(osUser), Keys: ring})
 	ts.Check(err)
 	defer func() { ts.Check(errors.Join(engine.Close(ctx), store.Close())) }()
 	me, err := user.Current()
@@ -118,4 +121,30 @@ func addressOf(ts *testscript.TestScript) *redis.Options {
 	o, err := redis.ParseURL(ts.Getenv("DELTA_STORE"))
 	ts.Check(err)
 	return o
+}
+
+// nowhere is "nowhere TEXT": no value in the script's store holds the text.
+func nowhere(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, c := context.Background(), redis.NewClient(addressOf(ts))
+	defer func() { ts.Check(c.Close()) }()
+	n := 0
+	all := c.Scan(ctx, 0, ts.Getenv("DELTA_PREFIX")+":*", 1000).Iterator()
+	for n = 0; all.Next(ctx); n++ {
+		key := all.Val()
+		kind, err := c.Type(ctx, key).Result()
+		ts.Check(err)
+		read := map[string][]any{
+			"string": {"GET", key}, "hash": {"HGETALL", key}, "list": {"LRANGE", key, 0, -1}, "set": {"SMEMBERS", key},
+			"zset": {"ZRANGE", key, 0, -1}, "stream": {"XRANGE", key, "-", "+"},
+		}[kind]
+		v, err := c.Do(ctx, read...).Result()
+		ts.Check(err)
+		if text := fmt.Sprint(key, v); strings.Contains(text, args[0]) {
+			ts.Fatalf("%s holds %s: %s", key, args[0], text)
+		}
+	}
+	ts.Check(all.Err())
+	if n == 0 {
+		ts.Fatalf("there is nothing in the store")
+	}
 }

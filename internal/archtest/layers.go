@@ -32,7 +32,7 @@ var folders = map[string]layer{
 
 	"internal/engine": engine,
 
-	"memory": port, "hooks": port, "skills": port, "tool": port,
+	"memory": port, "hooks": port, "keys": port, "skills": port, "tool": port,
 
 	"delta": shell,
 

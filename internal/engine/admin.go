@@ -162,12 +162,13 @@ var eventOf = map[approval.State]ledger.Type{
 	approval.Revoked:  ledger.ApprovalRevoked,
 }
 
-// Resolve writes an operator's word on an intent of unknown outcome.
-func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cost, output action.Document, who Who) (*txn.Txn, error) {
+// Resolve writes an operator's word on an intent of unknown outcome. Of what it found, End gives the output and Run what it
+// takes to establish facts: the input where the event does not show it, and the veil.
+func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cost, found End, run Run, who Who) (*txn.Txn, error) {
 	if t := v.Snap.Task.Tokens[tokenUnknown+begun.Intent]; t.State != unresolved {
 		return nil, fmt.Errorf("intent %s: its outcome is not unknown", begun.Intent)
 	}
-	x := &Run{Agent: agent, Begun: &begun, Fence: begun.Fence, Owner: begun.Owner}
+	x := &Run{Agent: agent, Begun: &begun, Fence: begun.Fence, Owner: begun.Owner, Input: run.Input, Veil: run.Veil}
 	t := x.txn(txn.Plain)
 	e := x.event(ledger.Resolved, who.At)
 	e.Identity, e.Reason, e.Charged, e.Wakes = who.Identity, who.Reason, cost, v.Task.Flow != nil
@@ -175,14 +176,18 @@ func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cos
 	e.Learned = x.learned(!ok, cost, who.At)
 	if ok {
 		e.Code = action.OK
-		e.Output = json.RawMessage(output.Text())
-		x.Input = output.Tree()
-		tree, err := inputTree(begun)
-		if err != nil {
-			return nil, err
+		e.Output = json.RawMessage(found.Output.Text())
+		if found.Sealed != "" {
+			e.Output, e.Sealed = json.RawMessage(found.Shown.Text()), found.Sealed
 		}
-		x.Input = tree
-		x.satisfy(&e, output)
+		if x.Input == nil {
+			tree, err := inputTree(begun)
+			if err != nil {
+				return nil, err
+			}
+			x.Input = tree
+		}
+		x.satisfy(&e, found.Output)
 	} else {
 		e.Code = action.Failed
 		e.Failure = action.Fail(action.Failed, "an operator found that the call did not succeed").With(action.DetailReason, who.Reason)

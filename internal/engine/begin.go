@@ -105,7 +105,10 @@ func (r *round) begun(g *grounds) {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
 	}
 	e.Reserved, e.Pools, e.Claimed, e.Waived, e.Limits = r.reserved, r.pools, r.claims, r.waived, r.limits
-	e.Input, e.Value = jsonOf(r.call.Intent.Input), r.call.Intent.Value
+	e.Input, e.Value = jsonOf(r.call.shown()), r.call.Intent.Value
+	if r.call.Veil != nil {
+		e.Sealed = r.call.Veil.Sealed
+	}
 	if !r.rules.Observe || r.shown.Declared > 0 {
 		g.risk = r.shown
 		e.Risk = &g.risk
@@ -162,7 +165,7 @@ func (r *round) refused(f *action.Failure, ends bool) ledger.Event {
 	}
 	if f.Code == action.Denied && r.policy.Version != "" {
 		e.Policy = &ledger.PolicyShown{Version: r.policy.Version, Reason: r.policy.Reason}
-		if in := jsonOf(r.call.Intent.Input); len(in) <= deniedInput {
+		if in := jsonOf(r.call.shown()); len(in) <= deniedInput {
 			e.Risk, e.Input = riskShown(r.assess()), in
 		}
 	}
@@ -198,6 +201,9 @@ func (r *round) requested() ledger.Event {
 	e.Risk, e.Reason = riskShown(r.shown), strings.Join(r.ask.Why, "; ")
 	e.Expires = r.view.Task.AskTTL
 	e.Input, e.Value = r.ask.Input, r.ask.Value
+	if r.call.Veil != nil {
+		e.Sealed = r.call.Veil.Sealed
+	}
 	e.State = jsonText(r.ask)
 	if r.parked != "" {
 		e.Attempt = 1

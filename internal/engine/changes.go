@@ -379,7 +379,7 @@ func (c *changes) outcome(e *ledger.Event, attempts int) {
 func outcomeOf(e *ledger.Event, attempts int) action.Outcome {
 	o := action.Outcome{
 		Intent: e.Intent, Action: e.Action, Code: e.Code, Output: e.Output, Cost: e.Charged, Overrun: e.Overrun, Attempts: max(attempts, 1),
-		Failure: e.Failure, Waived: e.Waived,
+		Failure: e.Failure, Waived: e.Waived, Sealed: e.Sealed,
 	}
 	if e.Code.Info().Executed == action.No {
 		o.Attempts = 0

@@ -36,6 +36,7 @@ type Call struct {
 	AskID string        // id of the approval request, should one be opened
 	Asks  func() string // makes AskID where it is needed and ""; nil: it stays so
 	Room  *Room         // memory for what is handed out, nil: it is allocated
+	Veil  *Veil         // nil: everything in the call may be read
 }
 
 // Decision is what to do, in the order of the fields: the first that is set and not yet done.
@@ -123,7 +124,7 @@ func (r *round) pass() *action.Failure {
 // recorded outcome.
 func (r *round) seenBefore() (Decision, bool) {
 	id := r.call.Intent.CallID
-	if id == "" || r.call.Resume {
+	if id == "" || r.call.Resume || r.call.Barred != nil && r.call.Barred.Code == action.KeyUnavailable { // its digest is not known
 		return Decision{}, false
 	}
 	snap := r.view.Snap
@@ -252,7 +253,7 @@ func (r *round) prerequisiteLegal() *action.Failure {
 	if reads, _, _ := r.agent.Graph.Reads(r.act.Name); reads {
 		input = r.call.Intent.Input.Tree()
 	}
-	needs, err := r.agent.Graph.Required(r.act.Name, input)
+	needs, err := r.call.Veil.graph(r.agent).Required(r.act.Name, input)
 	if err != nil {
 		return action.Fail(action.ActionUnknown, "there is no action %q; choose one of those offered", r.act.Name).Because(err)
 	}
@@ -269,8 +270,7 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 	if need.Missing != "" {
 		return r.notLegal(need, "the input has no "+need.Missing)
 	}
-	name, within := tokenFact+need.Key, need.Within.Microseconds()
-	tokens := r.view.Snap.Task.Tokens
+	name, within, tokens := tokenFact+need.Key, need.Within.Microseconds(), r.view.Snap.Task.Tokens
 	t, has := tokens[name]
 	bulk, listed := tokens[tokenBulk+need.SetKey]
 	from := held
@@ -351,7 +351,7 @@ func (r *round) outcomeKnown() *action.Failure {
 		r.pin(count(key, 0, txn.NoMin, 0))
 		return nil
 	}
-	for _, key := range unknownKeys(r.act.Name, r.call.Intent.Input.Text(), r.call.Intent.Value) {
+	for _, key := range unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value) {
 		if r.view.Snap.Task.Counters[key] <= 0 {
 			r.pin(count(key, 0, txn.NoMin, 0))
 			continue

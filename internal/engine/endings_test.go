@@ -60,7 +60,7 @@ func TestI09_UnknownOutcomesAreResolvedOneByOne(t *testing.T) {
 		d.must(x.Settle(d.end(action.StartedUnknown, "", action.Cost{Calls: 1})))
 	}
 	resolve := func(x *Run, ok bool) {
-		r, err := Resolve(d.agent, d.look(), *x.Begun, ok, action.Cost{Calls: 1}, document(t, `{"open":["A"]}`), d.who())
+		r, err := Resolve(d.agent, d.look(), *x.Begun, ok, action.Cost{Calls: 1}, End{Output: document(t, `{"open":["A"]}`)}, Run{}, d.who())
 		require.NoError(t, err)
 		d.must(r)
 	}
@@ -70,7 +70,7 @@ func TestI09_UnknownOutcomesAreResolvedOneByOne(t *testing.T) {
 	resolve(first, false)
 	assert.Equal(t, action.NotLegal, d.code("list", `{}`), "the other stands")
 	assert.Equal(t, int64(1), d.look().Account().Reserved().Calls, "and so does what it reserved")
-	_, err := Resolve(d.agent, d.look(), *first.Begun, true, action.Cost{}, action.Document{}, d.who())
+	_, err := Resolve(d.agent, d.look(), *first.Begun, true, action.Cost{}, End{}, Run{}, d.who())
 	assert.ErrorContains(t, err, "not unknown", "a word once given stays")
 	resolve(second, true)
 	assert.Equal(t, action.OK, d.code("list", `{}`))
@@ -86,7 +86,7 @@ func TestI09_ResolveOnce(t *testing.T) {
 	both := make([]*txn.Txn, 2)
 	for i := range both {
 		var err error
-		both[i], err = Resolve(d.agent, d.look(), *x.Begun, i == 0, action.Cost{Calls: 1}, document(t, `{}`), d.who())
+		both[i], err = Resolve(d.agent, d.look(), *x.Begun, i == 0, action.Cost{Calls: 1}, End{Output: document(t, `{}`)}, Run{}, d.who())
 		require.NoError(t, err)
 	}
 	d.must(both[0])

@@ -96,12 +96,16 @@ type Rest struct {
 	Forbidden bool  // it waits for other rules
 }
 
+// RestHeld is the clause of RestFlow that fails where another worker has the instance. What that one has in hand must stay
+// due.
+const RestHeld = 0
+
 // RestFlow puts an instance down, where nothing happened to it since it was read.
 func RestFlow(agent, task, holder string, k *FlowKnown, r Rest) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
-	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: k.Ver},
-		txn.Clause{Op: txn.Count, Scope: txn.Task, Key: countWakes, Min: k.Wakes, Max: k.Wakes},
-		txn.Clause{Op: txn.Take, Scope: txn.Record, Key: tokenFlow, From: holder, N: -1, Soft: true})
+	t.Add(txn.Clause{Op: txn.Take, Scope: txn.Record, Key: tokenFlow, From: holder, N: -1},
+		txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: k.Ver},
+		txn.Clause{Op: txn.Count, Scope: txn.Task, Key: countWakes, Min: k.Wakes, Max: k.Wakes})
 	if r.Due >= 0 {
 		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: r.Due})
 	} else {

@@ -143,6 +143,16 @@ func SetHalt(snap *txn.Snapshot, agent string, what HaltOf, h *Halt, who Who) (*
 // Halted returns the halt that holds for the view's agent, nil for none.
 func (v *View) Halted() *Halt { return v.halt }
 
+// Withheld reports whether nothing of that action begins for the task now, and may later: because the task is paused, or it, its
+// agent or the action is halted. Name "" is any action.
+func (v *View) Withheld(name string) bool {
+	if _, is := v.halts.Actions[name]; is || v.Halted() != nil || v.Task.Status == Paused {
+		return true
+	}
+	up := v.Task.Held
+	return up != nil && (up.Paused || slices.ContainsFunc(up.Actions, func(a HeldAction) bool { return a.Name == name }))
+}
+
 // notHalted is a part of gate 1.
 func (r *round) notHalted() *action.Failure {
 	r.pin(r.view.haltPin())

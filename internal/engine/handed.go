@@ -45,7 +45,7 @@ func (r *round) handedDown(of func(*Bound) []string) (agent string, is bool) {
 	if len(bounds) == 0 {
 		return "", false
 	}
-	keys := unknownKeys(r.act.Name, r.call.Intent.Input.Text(), r.call.Intent.Value)
+	keys := unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value)
 	for i := range bounds {
 		if slices.ContainsFunc(of(&bounds[i]), func(have string) bool { return slices.Contains(keys, have) }) {
 			return bounds[i].Agent, true

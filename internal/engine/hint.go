@@ -11,6 +11,9 @@ func (r *round) hint(need *statespace.Requirement) string {
 		return ""
 	}
 	set := FactsOf(r.agent, r.view.Snap)
+	if v := r.call.Veil; v != nil {
+		set = set.Under(v.Hash)
+	}
 	_, unmet, err := set.Check(r.act.Name, r.call.Intent.Input.Tree(), r.call.Now)
 	if err != nil {
 		return ""

@@ -40,7 +40,7 @@ func (r *round) general() bool {
 		return false
 	}
 	c := r.call
-	if c.Barred != nil || c.Wants != nil || c.Edge != nil || c.Rule != 0 || c.Named != "" || c.Resume || c.Leased || c.Again {
+	if c.Veil != nil || c.Barred != nil || c.Wants != nil || c.Edge != nil || c.Rule != 0 || c.Named != "" || c.Resume || c.Leased || c.Again {
 		return false
 	}
 	reads, _, _ := r.agent.Graph.Reads(r.act.Name)

@@ -21,6 +21,7 @@ type Run struct {
 	Input any             // the tree of the input, for facts
 	Doc   action.Document // the input, where Input is nil
 	Room  *Room           // as in Call; nil: what is handed out is allocated
+	Veil  *Veil           // as in Call
 	wrote action.Outcome  // by the last Settle, where it reads as it was said
 }
 
@@ -29,6 +30,8 @@ type End struct {
 	Code    action.Code
 	Failure *action.Failure // nil where Code is OK
 	Output  action.Document // where Code is OK
+	Shown   action.Document // the output as it is written down, where that is sealed
+	Sealed  string          // the output, "" where it may be read
 	Cost    action.Cost     // of the last attempt
 	At      int64           // worker time, µs
 }
@@ -123,6 +126,9 @@ func (x *Run) settled(end End) ledger.Event {
 	}
 	if info.Satisfies {
 		e.Output = jsonOf(end.Output)
+		if end.Sealed != "" {
+			e.Output, e.Sealed = jsonOf(end.Shown), end.Sealed
+		}
 		x.satisfy(&e, end.Output)
 	}
 	if info.Learns != action.LearnsNothing {
@@ -141,7 +147,7 @@ func (x *Run) satisfy(e *ledger.Event, out action.Document) {
 	if results {
 		output = out.Tree()
 	}
-	facts, err := x.Agent.Graph.Facts(x.Begun.Action, input, output)
+	facts, err := x.Veil.graph(x.Agent).Facts(x.Begun.Action, input, output)
 	if err != nil { // the action left the agent between begin and settle: nobody can depend on it
 		return
 	}

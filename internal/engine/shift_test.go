@@ -236,7 +236,7 @@ func (s *shift) resolve() {
 	}
 	held, err := Held(&txn.Space{Cells: s.cold(cellIntent + e.Intent)}, e.Intent)
 	require.NoError(s, err)
-	t, err := Resolve(s.agent, s.look(), held, rapid.Bool().Draw(s.r, "ok"), s.cost(), document(s, s.output()), s.who())
+	t, err := Resolve(s.agent, s.look(), held, rapid.Bool().Draw(s.r, "ok"), s.cost(), End{Output: document(s, s.output())}, Run{}, s.who())
 	require.NoError(s, err)
 	s.must(t)
 }

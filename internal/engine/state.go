@@ -38,7 +38,7 @@ const (
 	cellTrust    = "belief"     // Agent: shared block of the belief
 	cellBelief   = "belief/"    // Agent: + action; its block of the belief
 	cellLevel    = "level/"     // Agent: + action; quantised risk, pinned by decisions
-	cellCard     = "card"       // Agent: Card
+	cellCard     = "card"       // Agent: Card; a task's "key" is its data key, see KeyCell
 	cellConfig   = "config"     // Agent: Configuration
 	cellCall     = "call/"      // Record: + call id; INTENT and digest
 	cellInner    = "inner/"     // Record: + intent and call id, a line each; the same of a call that the intent's function made
@@ -85,8 +85,10 @@ type TaskState struct {
 	Deadline  int64        `json:"deadline,omitempty"`
 	Approvers []string     `json:"approvers,omitempty"`
 	Requester string       `json:"requester,omitempty"`
-	Tenant    string       `json:"tenant,omitempty"` // for whom it works, for policies
-	AskTTL    int64        `json:"ask_ttl"`          // µs an approval request waits
+	Tenant    string       `json:"tenant,omitempty"`  // for whom it works, for policies
+	Subject   string       `json:"subject,omitempty"` // whom its data is about, "" for nobody in particular
+	Vault     string       `json:"vault,omitempty"`   // of a child: "agent~space", where the data key of its family is
+	AskTTL    int64        `json:"ask_ttl"`           // µs an approval request waits
 	Context   []string     `json:"context,omitempty"`
 	Status    Status       `json:"status"`
 	Reason    string       `json:"reason,omitempty"`

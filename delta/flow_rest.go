@@ -1,0 +1,131 @@
+package delta
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
+)
+
+// rest puts the instance down where nothing is to be done now; it is not done where something happened meanwhile.
+func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
+	if r.k.State.Status.Terminal() {
+		if err := r.conclude(ctx); err != nil {
+			return true, errors.Join(err, r.letGo(ctx))
+		}
+	}
+	rest := engine.Rest{Due: -1}
+	if at, ok := r.nextTimer(); ok {
+		rest.Due = max(at-r.e.clock(), 0)
+	}
+	if r.later > 0 && (rest.Due < 0 || rest.Due > r.later.Microseconds()) {
+		rest.Due = r.later.Microseconds()
+	}
+	for _, w := range r.k.State.Waits() {
+		rest.Forbidden = rest.Forbidden || w.For == workflow.WaitPolicy
+	}
+	reply, err := r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &r.k, rest))
+	if err != nil {
+		return true, failedStore(err)
+	}
+	if reply.OK {
+		r.rulesMoved()
+		return true, nil
+	}
+	switch reply.Failed {
+	case engine.RestHeld:
+		return true, errSuperseded
+	case -1:
+		return true, nil // its task is there no more
+	}
+	err = r.look(ctx, true)
+	return err != nil, err
+}
+
+// rulesMoved has those who wait for other rules asked again where the rules changed while this one was being put down.
+func (r *flowRun) rulesMoved() {
+	now := r.e.rulesNow()
+	for _, w := range r.k.State.Waits() {
+		if w.For == workflow.WaitPolicy && now != "" && now != w.Policy {
+			r.e.flows.rules.Delete(r.t.agent.name)
+			r.e.nudge()
+		}
+	}
+}
+
+func (r *flowRun) stands(id string) bool {
+	return slices.ContainsFunc(r.k.State.Outstanding, func(c workflow.Command) bool { return c.ID == id })
+}
+
+func (r *flowRun) nextTimer() (at int64, ok bool) {
+	for _, c := range r.k.State.Outstanding {
+		if c.Kind == workflow.Timer && (!ok || c.At < at) {
+			at, ok = c.At, true
+		}
+	}
+	return at, ok
+}
+
+// definitionIn returns the definition that an instance runs by: as it is configured, or else as its ledger has it, by which
+// events can be taken, but nothing performed.
+func (e *Engine) definitionIn(ctx context.Context, agent, task string, of *engine.FlowOf) (*workflow.Definition, error) {
+	if d := e.flows.definition(of.Workflow, of.Version); d != nil {
+		return d, nil
+	}
+	for from := int64(1); ; from += recordPage {
+		page, err := e.store.Records(ctx, agent, task, from, recordPage)
+		if err != nil {
+			return nil, failedStore(err)
+		}
+		for _, rec := range page {
+			ev, err := ledger.Decode(rec.Val)
+			if err != nil {
+				return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
+			}
+			if ev.Type == ledger.WorkflowStart && ev.Flow != nil {
+				var spec workflow.Spec
+				if err := json.Unmarshal(ev.Flow.Spec, &spec); err != nil {
+					return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
+				}
+				return workflow.Compile(spec)
+			}
+		}
+		if len(page) < recordPage {
+			return nil, ErrNoWorkflow
+		}
+	}
+}
+
+// askRules makes the instances due that wait for other rules, once the policy has another version than when it was asked last.
+func (w *shift) askRules(ctx context.Context, s *agentState) {
+	e := w.e
+	now := e.rulesNow()
+	if was, asked := e.flows.rules.Load(s.agent.name); len(e.flows.Definitions) == 0 || asked && was == now {
+		return
+	}
+	e.flows.rules.Store(s.agent.name, now) // before: who is put down meanwhile and finds other rules takes it back
+	for after := (txn.Queued{}); ; {
+		due, err := e.store.Queued(ctx, s.agent.name, engine.QueueForbidden, after, false, workPage)
+		if err != nil {
+			e.flows.rules.Delete(s.agent.name)
+			e.cfg.Log.Warn("work queue cannot be read", "queue", engine.QueueForbidden, "agent", s.agent.name, "error", err)
+			return
+		}
+		for _, q := range due {
+			if !w.take(ctx, s, engine.QueueFlows, q.Member, e.driveDue) {
+				e.flows.rules.Delete(s.agent.name)
+				return
+			}
+			after = q
+		}
+		if len(due) < workPage {
+			return
+		}
+	}
+}
