@@ -205,7 +205,7 @@ func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.S
 var errLater = errors.New("it is tried again later")
 
 // errAbsorbed says that an event came to nothing.
-var errAbsorbed = errors.New("it has no effect")
+var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 
 // driveDue takes an instance in hand that has something to do, for [Engine.Work].
 func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {

@@ -189,6 +189,9 @@ func (i *Instance) Cancel(ctx context.Context, by Identity, mode CancelMode, rea
 	})
 }
 
+// ErrNotWaiting is returned where a person's word comes to nothing: the instance, or the step, does not wait for it, or no more.
+var ErrNotWaiting = errors.New("nothing waits for that now")
+
 // waitOf finds what a step waits for; with step "" the only such wait.
 func waitOf(s *workflow.State, step string, kinds ...workflow.WaitKind) (workflow.Wait, error) {
 	var found []workflow.Wait
@@ -203,9 +206,9 @@ func waitOf(s *workflow.State, step string, kinds ...workflow.WaitKind) (workflo
 	case len(found) > 1:
 		return workflow.Wait{}, fmt.Errorf("%d steps wait for that; say which", len(found))
 	case step == "":
-		return workflow.Wait{}, fmt.Errorf("nothing waits for that now (%s)", kinds[0])
+		return workflow.Wait{}, fmt.Errorf("%w (%s)", ErrNotWaiting, kinds[0])
 	}
-	return workflow.Wait{}, fmt.Errorf("step %q does not wait for that now (%s)", step, kinds[0])
+	return workflow.Wait{}, fmt.Errorf("step %q: %w (%s)", step, ErrNotWaiting, kinds[0])
 }
 
 // tell gives the instance a person's word, where they may give it.

@@ -38,15 +38,18 @@ type TaskStanding struct {
 	// Status is running, paused, cancelled or closed; "ended" where the store keeps no more than its ledger.
 	Status, Reason string
 	Goal           string
-	Requester      string
-	Approvers      []string
-	Threshold      float64
-	Deadline       time.Time // zero is none
-	Ended          time.Time // by the store's clock; zero where it has not, or that was not asked for
-	Runs           int64     // executed attempts
-	Unknown        int       // intents of unknown outcome
-	Waiting        int       // requests for approval that are pending
-	Budget         budget.Snapshot
+	// Workflow and Version name the workflow that the task runs, "" where it runs none; see [Engine.OpenWorkflow].
+	Workflow, Version string
+	Parent            string // of a nested instance: the instance that it works for
+	Requester         string
+	Approvers         []string
+	Threshold         float64
+	Deadline          time.Time // zero is none
+	Ended             time.Time // by the store's clock; zero where it has not, or that was not asked for
+	Runs              int64     // executed attempts
+	Unknown           int       // intents of unknown outcome
+	Waiting           int       // requests for approval that are pending
+	Budget            budget.Snapshot
 }
 
 // TaskPage is a page of tasks: agent after agent by name, of each those first that are due first, or ended first.
@@ -148,6 +151,12 @@ func (e *Engine) standing(ctx context.Context, s *agentState, local string) (Tas
 	out.Status, out.Reason, out.Goal, out.Requester, out.Approvers, out.Threshold = string(x.Status), x.Reason, x.Goal, x.Requester, x.Approvers, x.Threshold
 	if x.Paused != nil {
 		out.Reason = string(x.Paused.Concern) + ": " + x.Paused.Reason
+	}
+	if x.Flow != nil {
+		out.Workflow, out.Version = x.Flow.Workflow, x.Flow.Version
+		if x.Flow.Parent != "" && x.Parent != nil {
+			out.Parent = x.Parent.Agent + idSeparator + x.Parent.Task
+		}
 	}
 	if x.Deadline > 0 {
 		out.Deadline = time.UnixMicro(x.Deadline).UTC()

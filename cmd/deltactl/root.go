@@ -66,11 +66,11 @@ func newRoot() *cobra.Command {
 		commands []*cobra.Command
 	}{
 		{"When it burns:", []*cobra.Command{newHalt(), newLift(), newGlass(), newWhoami()}},
-		{"What waits for people:", []*cobra.Command{newApprovals(), newEscalations(), newIntents(), newTasks()}},
+		{"What waits for people:", []*cobra.Command{newApprovals(), newEscalations(), newIntents(), newTasks(), newWorkflow()}},
 		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget(), newBeliefs()}},
 		{"What happened:", []*cobra.Command{newTrace(), newLedger()}},
 		{"The store:", []*cobra.Command{newDoctor(), newPrune(), newErase()}},
-		{"Without a store:", []*cobra.Command{newPolicy(), newWorkflow(), newReplay(), newExplain(), newBench(), newKeys(), newVersion()}},
+		{"Without a store:", []*cobra.Command{newPolicy(), newReplay(), newExplain(), newBench(), newKeys(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range g.commands {
@@ -136,7 +136,7 @@ func ruledOut(err error) bool {
 		return true
 	}
 	for _, rule := range []error{
-		delta.ErrNotShown, delta.ErrNotPaused, approval.ErrAnonymous, approval.ErrUnclear, approval.ErrSelf, approval.ErrNotApprover, approval.ErrVoted, approval.ErrNoVote,
+		delta.ErrNotShown, delta.ErrNotPaused, delta.ErrNotWaiting, approval.ErrAnonymous, approval.ErrUnclear, approval.ErrSelf, approval.ErrNotApprover, approval.ErrVoted, approval.ErrNoVote,
 	} {
 		if errors.Is(err, rule) {
 			return true

@@ -11,15 +11,18 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/workflowfile"
 )
 
-const workflowHelp = `Workflow checks files of workflows and draws them. A file is YAML, see
-doc/workflows.md.`
+const workflowHelp = `Workflow lists instances of workflows in a store, answers what they ask, and resumes,
+amends, pauses and cancels them; check and show also read files, which are YAML and
+need no store. To run a workflow takes the program that has its actions, planners and
+guards: deltactl has none. See doc/workflows.md.`
 
 func newWorkflow() *cobra.Command {
 	c := &cobra.Command{
-		Use: "workflow", Short: "Check workflows and draw them", Long: workflowHelp, Args: cobra.NoArgs,
+		Use: "workflow", Short: "List, answer, resume and cancel workflows; check and draw files of them", Long: workflowHelp, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newWorkflowCheck(), newWorkflowShow())
+	c.AddCommand(newWorkflowList(), newWorkflowShow(), newWorkflowSignal(), newWorkflowAmend(), newWorkflowResume(), newWorkflowPause(),
+		newWorkflowCancel(), newWorkflowWait(), newWorkflowCheck())
 	return c
 }
 
@@ -93,32 +96,54 @@ func printWorkflows(c *cobra.Command, all []*workflow.Definition, asJSON bool) e
 }
 
 func newWorkflowShow() *cobra.Command {
+	var f storeFlags
 	var svg, normal bool
 	c := &cobra.Command{
-		Use: "show FILE", Short: "Draw a workflow", Args: cobra.ExactArgs(1),
-		Long: `Show draws the graph of a workflow: its phases one below the other, and in each the
-steps below what they need. Edges that are not taken on success say so.`,
-		Example: "  deltactl workflow show examples/workflow/refund.yaml\n  deltactl workflow show --svg refund.yaml > refund.svg",
+		Use: "show INSTANCE|FILE", Short: "Show an instance, or draw a file", Args: cobra.ExactArgs(1),
+		Long: `Show says of an instance how far each step has come, what waits for whom, and what
+exactly is asked: the question, what it is about, and the schema of the answer.
+
+Of a file it draws the graph: its phases one below the other, and in each the steps
+below what they need. Edges that are not taken on success say so. It needs no store.
+
+JSON of an instance: what list prints of it, and {"progress": [{"step", "stage",
+"iterations", "attempts", "cost", "failure"}], "questions": [{"step", "prompt",
+"description", "who", "critique", "input", "schema"}], "not_undone", "spent"}; of a
+file: the workflow as JSON.` + storeHelp,
+		Example: "  deltactl workflow show desk~t1\n  deltactl workflow show examples/workflow/refund.yaml\n  deltactl workflow show --svg refund.yaml > refund.svg",
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := workflowfile.Load(args[0])
-			if err != nil {
-				return err
+			if !isInstance(args[0]) {
+				return drawWorkflow(c, args[0], svg, normal, f.json)
 			}
-			out := []byte(workflowfile.Text(d))
-			switch {
-			case svg:
-				out = workflowfile.SVG(d)
-			case normal:
-				if out, err = workflowfile.Format(d); err != nil {
-					return err
-				}
+			if svg || normal {
+				return usageError{errors.New("--svg and --yaml go with a file")}
 			}
-			_, err = c.OutOrStdout().Write(out)
-			return err
+			return onDesk(&f, func(c *cobra.Command, d *desk, args []string) error { return printInstance(c, d, &f, args[0]) })(c, args)
 		},
 	}
-	c.Flags().BoolVar(&svg, "svg", false, "draw a picture instead of characters")
-	c.Flags().BoolVar(&normal, "yaml", false, "print it as YAML in its usual form")
-	c.MarkFlagsMutuallyExclusive("svg", "yaml")
+	f.add(c)
+	c.Flags().BoolVar(&svg, "svg", false, "draw a picture of a file instead of characters")
+	c.Flags().BoolVar(&normal, "yaml", false, "print a file as YAML in its usual form")
+	c.MarkFlagsMutuallyExclusive("svg", "yaml", "json")
 	return c
+}
+
+func drawWorkflow(c *cobra.Command, path string, svg, normal, asJSON bool) error {
+	d, err := workflowfile.Load(path)
+	if err != nil {
+		return err
+	}
+	out := []byte(workflowfile.Text(d))
+	switch {
+	case asJSON:
+		return printJSON(c.OutOrStdout(), d.Spec())
+	case svg:
+		out = workflowfile.SVG(d)
+	case normal:
+		if out, err = workflowfile.Format(d); err != nil {
+			return err
+		}
+	}
+	_, err = c.OutOrStdout().Write(out)
+	return err
 }
