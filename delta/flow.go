@@ -32,6 +32,7 @@ type flowRun struct {
 	idle   map[string]bool // commands that wait for what is not here: they are looked at again when something happens
 	view   *engine.View    // of its task, as it was looked at last
 	over   bool            // its task has ended
+	told   bool            // who has to know that the instance has ended
 	under  sync.Map        // those of hand that have not come back
 	back   chan flowAnswer
 }
@@ -53,6 +54,15 @@ func (e *Engine) readFlow(ctx context.Context, agent, task string) (k engine.Flo
 
 func (t *Task) readFlow(ctx context.Context) (engine.FlowKnown, error) {
 	return t.engine.readFlow(ctx, t.agent.name, t.local)
+}
+
+// stands looks at the task alone, and at nothing that its agent believes.
+func (t *Task) stands(ctx context.Context) (*engine.View, error) {
+	v, err := t.engine.lookAtTask(ctx, t.agent.name, t.local)
+	if err != nil {
+		return nil, failedStore(err)
+	}
+	return v, nil
 }
 
 // turn works out what an event comes to. What can be judged on the spot is, so that one transaction takes it all.
@@ -204,7 +214,7 @@ func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error
 
 // drive does what there is to do for an instance, until it waits for somebody else or has ended.
 func (e *Engine) drive(ctx context.Context, t *Task) error {
-	v, err := t.peek(ctx)
+	v, err := t.stands(ctx)
 	if err != nil {
 		return err
 	}
@@ -251,7 +261,7 @@ func (r *flowRun) look(ctx context.Context, anew bool) error {
 	clear(r.idle)
 	r.later = 0
 	var err error
-	if r.view, err = r.t.peek(ctx); err != nil {
+	if r.view, err = r.t.stands(ctx); err != nil {
 		return err
 	}
 	if r.over = r.view.Task.Status.Ended(); !r.over {

@@ -111,7 +111,7 @@ func (r *flowRun) refusedByTask(ctx context.Context, c workflow.Command, id stri
 			return nil, nil
 		}
 	}
-	v, err := r.t.peek(ctx)
+	v, err := r.t.stands(ctx)
 	switch {
 	case err != nil:
 		return nil, err

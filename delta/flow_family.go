@@ -136,7 +136,7 @@ func childEvent(c workflow.Command, s *workflow.State, at int64) *workflow.Event
 
 // unwind has a nested instance that completed undo itself.
 func (r *flowRun) unwind(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	v, err := r.t.peek(ctx)
+	v, err := r.t.stands(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -211,9 +211,12 @@ func (e *Engine) tellFlow(ctx context.Context, agent, task string, event func(*w
 
 // parent is the task of whose instance this one is a step.
 func (r *flowRun) parent(ctx context.Context) (*engine.Parent, error) {
-	v, err := r.t.peek(ctx)
-	if err != nil {
-		return nil, err
+	v := r.view // which task it works for never changes
+	if v == nil {
+		var err error
+		if v, err = r.t.stands(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if v.Task.Flow == nil || v.Task.Flow.Parent == "" {
 		return nil, nil
@@ -248,7 +251,7 @@ func (r *flowRun) escalate(ctx context.Context, c workflow.Command) error {
 
 // cancelChild cancels a nested instance: it undoes what it completed, and says how it ended.
 func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	v, err := r.t.peek(ctx)
+	v, err := r.t.stands(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +294,7 @@ func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflo
 
 // advise gives a nested instance the answer to what it asked.
 func (r *flowRun) advise(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	v, err := r.t.peek(ctx)
+	v, err := r.t.stands(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -393,6 +396,7 @@ func (r *flowRun) conclude(ctx context.Context) error {
 			return err
 		}
 		if s.Status == workflow.Completed && len(s.Deeds) > 0 {
+			r.told = true
 			return nil // its parent may want it undone; its task ends with the parent's
 		}
 	}
@@ -407,8 +411,13 @@ func (r *flowRun) conclude(ctx context.Context) error {
 		why += ": " + s.Failure.Message
 	}
 	err = r.t.conclude(ctx, action.Conclusion{Verdict: verdict, Reason: action.Cut(why), By: action.ByProgram}, "")
-	if f := action.FailureOf(err); f != nil && (f.Code == action.TaskClosed || f.Code == action.Cancelled || f.Code == action.TaskPaused) {
-		return nil // it has ended, or a person looks first: then it is concluded when the task goes on
+	f := action.FailureOf(err)
+	if f != nil && f.Code == action.TaskPaused {
+		return nil // a person looks first: it is concluded when the task goes on
 	}
+	if f != nil && (f.Code == action.TaskClosed || f.Code == action.Cancelled) {
+		err = nil // it has ended
+	}
+	r.told = err == nil
 	return err
 }

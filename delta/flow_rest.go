@@ -15,7 +15,7 @@ import (
 
 // rest puts the instance down where nothing is to be done now; it is not done where something happened meanwhile.
 func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
-	if r.k.State.Status.Terminal() {
+	if r.k.State.Status.Terminal() && !r.told {
 		if err := r.conclude(ctx); err != nil {
 			return true, errors.Join(err, r.letGo(ctx))
 		}

@@ -89,7 +89,7 @@ func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.
 			return false, s, err
 		}
 		s = k.State
-		if v, err := t.peek(ctx); err != nil || v.Task.Status == engine.Paused {
+		if v, err := t.stands(ctx); err != nil || v.Task.Status == engine.Paused {
 			return true, s, err
 		}
 		moved, nested := false, true

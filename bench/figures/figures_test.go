@@ -35,7 +35,7 @@ func BenchmarkFigures(b *testing.B) {
 
 // What is cheap to make ready is measured here for a moment, so that the table cannot rot.
 func TestPrint(t *testing.T) {
-	for _, only := range []string{"edge", "governed call, fold queued", "step of a run", "completion of 8", "decision by 1,000"} {
+	for _, only := range []string{"edge", "governed call, fold queued", "step of a run", "step of a workflow", "completion of 8", "decision by 1,000"} {
 		var out bytes.Buffer
 		if _, err := print(t.Context(), &out, only, 1, time.Microsecond); err != nil {
 			t.Fatal(only, err)

@@ -10,6 +10,7 @@ var figures = []figure{
 	{name: "governed call, fold queued", beside: "json.Unmarshal", bar: 1, allocs: 8, open: queued},
 	{name: "governed call, timeout, fold done", beside: "json.Unmarshal", bar: 3, allocs: unbounded, open: folded},
 	{name: "step of a run", beside: "governed call", bar: 3, allocs: unbounded, open: run},
+	{name: "step of a workflow", beside: "governed call", bar: 3, allocs: unbounded, open: flow},
 	{name: "completion of 8 dependents in 10,000", beside: "copying the bits", bar: 4, allocs: unbounded, open: few},
 	{name: "completion of 500 dependents in 10,000", beside: "loop over maps", faster: 200, allocs: unbounded, open: many},
 	{name: "offer of 100 in 10,000, read again", beside: "copying 100 entries", bar: 10, allocs: unbounded, open: read},

@@ -146,7 +146,8 @@ func (v *View) Halted() *Halt { return v.halt }
 // Withheld reports whether nothing of that action begins for the task now, and may later: because the task is paused, or it, its
 // agent or the action is halted. Name "" is any action.
 func (v *View) Withheld(name string) bool {
-	if _, is := v.halts.Actions[name]; is || v.Halted() != nil || v.Task.Status == Paused {
+	all := HaltsOf(&v.Snap.Agent) // also of a view that [LookAtTask] made
+	if _, is := all.Actions[name]; is || all.Standing() != nil || v.Task.Status == Paused {
 		return true
 	}
 	up := v.Task.Held
