@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -247,5 +248,9 @@ func (i *Instance) mayTell(v *engine.View, who []string, by Identity) error {
 	if len(who) == 0 {
 		return engine.MayOperate(v, i.t.engine.cfg.Operators, i.t.engine.whoIs(by, ""))
 	}
-	return approval.MayDecide(approval.Request{Agent: v.Task.Agent}, who, approval.Person{Name: by.name, Roles: by.roles})
+	err := approval.MayDecide(approval.Request{Agent: v.Task.Agent}, who, approval.Person{Name: by.name, Roles: by.roles})
+	if err != nil && !slices.Contains(who, approval.Anybody) {
+		return fmt.Errorf("%w; this is for %s", err, strings.Join(who, ", "))
+	}
+	return err
 }

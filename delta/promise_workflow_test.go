@@ -307,6 +307,37 @@ func TestC29_AFailingStepUnwindsInStrictReverse(t *testing.T) {
 	assert.Contains(t, types, "compensated")
 }
 
+// A list of tasks says which workflow each runs, and for which other one; a word that nobody waits for says so.
+func TestStandingNamesTheWorkflow(t *testing.T) {
+	child := workflow.New("child", "3").Step(workflow.AskPerson("ask").Hitl(workflow.Hitl{Who: []string{"ana"}, Prompt: "Well?", Intake: json.RawMessage(`{"type":"integer"}`)})).MustBuild()
+	w := newFloor(t)
+	d := one(workflow.Run("sub", "child"))
+	e := w.engine(d, child)
+	i := w.start(e, d, delta.Goal{ID: "parent"})
+	w.run(i)
+	page, err := e.Tasks(t.Context(), delta.TaskQuery{})
+	require.NoError(t, err)
+	require.Len(t, page.Tasks, 2)
+	byName := map[string]delta.TaskStanding{}
+	for _, s := range page.Tasks {
+		byName[s.Workflow] = s
+	}
+	assert.Equal(t, "1", byName["sop"].Version)
+	assert.Empty(t, byName["sop"].Parent)
+	assert.Equal(t, "3", byName["child"].Version)
+	assert.Equal(t, "shop~parent", byName["child"].Parent)
+
+	require.ErrorIs(t, i.Signal(t.Context(), "", w.ana(e), []byte("1")), delta.ErrNotWaiting, "its child asks, it does not")
+	nested, err := e.OpenWorkflow(t.Context(), byName["child"].ID)
+	require.NoError(t, err)
+	bo, err := e.Authenticate(t.Context(), "bo")
+	require.NoError(t, err)
+	require.ErrorContains(t, nested.Signal(t.Context(), "ask", bo, []byte("1")), "this is for ana")
+	require.NoError(t, nested.Signal(t.Context(), "ask", w.ana(e), []byte("1")))
+	require.ErrorIs(t, nested.Signal(t.Context(), "ask", w.ana(e), []byte("1")), delta.ErrNotWaiting)
+	assert.Equal(t, workflow.Completed, w.run(i).Status)
+}
+
 func TestNestedWorkflows(t *testing.T) {
 	child := workflow.New("child", "1").Input(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`).Step(execute("ship", "send")).MustBuild()
 	sub := workflow.Run("sub", "child").Map("id", "input.id").Limits(workflow.Limits{Attempts: 2}).Ladder(workflow.Rung{Kind: workflow.RungRetry})

@@ -29,7 +29,8 @@ const usage = `refund gives a customer money back by a workflow.
   --script=FILE    unattended, with your answers: a JSON document in each line
   --fail           the mail server is down: nobody can be told, and the refund is undone
   --no-sandbox     run the tool that moves the money without confining it; that is logged
-  --store URL      hold the state in Redis (DELTA_STORE), where deltactl can look into it
+  --store URL      hold the state in Redis (DELTA_STORE), where deltactl can look into it and answer
+  --resume ID      go on with an instance in that store, from where it is
 
 Without --script it asks you, which needs a terminal.
 Exit codes: 0 the story was told, 1 it broke off, 2 it was called wrongly.
@@ -38,7 +39,7 @@ Exit codes: 0 the story was told, 1 it broke off, 2 it was called wrongly.
 type options struct {
 	script         scriptFlag
 	fail, confined bool
-	url            string
+	url, resume    string
 }
 
 // scriptFlag is --script, or --script=FILE.
@@ -82,6 +83,7 @@ func choose(ctx context.Context, args []string, in io.Reader, out io.Writer) (o 
 	flags.BoolVar(&o.fail, "fail", false, "")
 	bare := flags.Bool("no-sandbox", false, "")
 	flags.StringVar(&o.url, "store", "", "")
+	flags.StringVar(&o.resume, "resume", "", "")
 	if err := flags.Parse(args); err != nil {
 		return o, nil, err
 	}
@@ -98,11 +100,15 @@ func choose(ctx context.Context, args []string, in io.Reader, out io.Writer) (o 
 	if f, ok := in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
 		return o, nil, errors.New("somebody must answer, and the input is no terminal: run it on one, or with --script")
 	}
-	who := "you"
+	return o, newTypist(ctx, whoAmI(), in, out), nil
+}
+
+// whoAmI is the name under which the operating system knows whoever runs this.
+func whoAmI() string {
 	if u, err := user.Current(); err == nil {
-		who = u.Username
+		return u.Username
 	}
-	return o, newTypist(ctx, who, in, out), nil
+	return "you"
 }
 
 // tell opens the bank and tells the story. No tool runs unconfined unless that was asked for.

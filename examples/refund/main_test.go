@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/seed-ab2cfece/delta-agents/internal/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,8 +91,24 @@ func TestPersonAtATerminal(t *testing.T) {
 	go func() { _, _ = io.WriteString(keys, "forty\nbroken\n40\nit was broken\n") }()
 	var out bytes.Buffer
 	o := options{confined: where(t) == nil}
-	require.NoError(t, tell(ctx, o, newTypist(ctx, "grace", in, &out), &out, io.Discard), out.String())
-	inOrder(t, out.String(), `grace says {"amount":"forty","reason":"broken"}`, "verdict ask INPUT_INVALID", "hitl_intake ask grace", "back ORD-7 40")
+	require.NoError(t, tell(ctx, o, newTypist(ctx, whoAmI(), in, &out), &out, io.Discard), out.String())
+	inOrder(t, out.String(), whoAmI()+` says {"amount":"forty","reason":"broken"}`, "verdict ask INPUT_INVALID", "hitl_intake ask "+whoAmI(), "back ORD-7 40")
+}
+
+// What one process left behind another one goes on with.
+func TestResumed(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("make deps installs redis-server")
+	}
+	store := "--store=" + redistest.Start(t).URL()
+	file := filepath.Join(t.TempDir(), "answers")
+	require.NoError(t, os.WriteFile(file, []byte(`{"amount": 0, "reason": "none"}`), 0o600))
+	var out, errs bytes.Buffer
+	require.Equal(t, 1, run(t.Context(), append(where(t), store, "--script="+file), nil, &out, &errs))
+	_, id, ok := strings.Cut(out.String(), "Runs as workflow refund as ")
+	require.True(t, ok, out.String())
+	id, _, _ = strings.Cut(id, ".\n")
+	inOrder(t, told(t, "--script", store, "--resume="+id), "hitl_intake ask ana", "step_complete charge-back", "The workflow has completed.", "back ORD-7 40")
 }
 
 func TestWithoutBubblewrap(t *testing.T) {

@@ -36,8 +36,8 @@ func signIn(_ context.Context, credential any) (string, error) {
 	return string(b), nil
 }
 
-// definitions are the workflows, the person among those who own them.
-func definitions(who string) (refund, notification *workflow.Definition, err error) {
+// definitions are the workflows, the people among those who own them.
+func definitions(people ...string) (refund, notification *workflow.Definition, err error) {
 	if refund, err = workflowfile.Parse(refundFile); err != nil {
 		return nil, nil, fmt.Errorf("refund.yaml: %w", err)
 	}
@@ -45,8 +45,11 @@ func definitions(who string) (refund, notification *workflow.Definition, err err
 		return nil, nil, fmt.Errorf("notification.yaml: %w", err)
 	}
 	spec := refund.Spec()
-	if !slices.Contains(spec.Owners, who) {
-		spec.Owners = append(slices.Clone(spec.Owners), who)
+	spec.Owners = slices.Clone(spec.Owners)
+	for _, who := range people {
+		if !slices.Contains(spec.Owners, who) {
+			spec.Owners = append(spec.Owners, who)
+		}
 	}
 	refund, err = workflow.Compile(spec)
 	return refund, notification, err
@@ -81,7 +84,7 @@ type story struct {
 
 // play runs one refund to its end.
 func play(ctx context.Context, b *bank, o options, p person, at *held.Place, log *slog.Logger, out io.Writer) (s workflow.State, err error) {
-	refund, notification, err := definitions(p.name())
+	refund, notification, err := definitions(whoAmI()) // who may answer with deltactl, too
 	if err != nil {
 		return s, err
 	}
@@ -100,16 +103,30 @@ func play(ctx context.Context, b *bank, o options, p person, at *held.Place, log
 	if err != nil {
 		return s, err
 	}
-	run, err := engine.StartWorkflow(ctx, refund, delta.Goal{
-		ID: at.ID("refund"), Agent: b.clerk(o.fail), Text: "Refund ORD-7", Requester: "customer", Approvers: refund.Spec().Owners,
-		Limit: action.Limit{Calls: action.Max(20), Tokens: action.Max(5_000)},
-	}, json.RawMessage(`{"orderId": "ORD-7"}`))
+	run, err := begin(ctx, engine, refund, b.clerk(o.fail), o.resume, at)
 	if err != nil {
 		return s, err
 	}
 	t := &story{engine: engine, run: run, by: by, person: p, out: out, told: map[string]int{}}
 	t.say("Runs as %s.\n", run)
+	if at != nil {
+		t.say("In the store deltactl workflow show %s looks into it; where this breaks off, --resume %s goes on.\n", run.ID(), run.ID())
+	}
 	return t.toTheEnd(ctx)
+}
+
+// begin starts an instance, or opens the one that is to go on.
+func begin(ctx context.Context, e *delta.Engine, refund *workflow.Definition, clerk *delta.Agent, resume string, at *held.Place) (*delta.Instance, error) {
+	if resume != "" {
+		if err := e.Register(clerk); err != nil {
+			return nil, err
+		}
+		return e.OpenWorkflow(ctx, resume)
+	}
+	return e.StartWorkflow(ctx, refund, delta.Goal{
+		ID: at.ID("refund"), Agent: clerk, Text: "Refund ORD-7", Requester: "customer", Approvers: refund.Spec().Owners,
+		Limit: action.Limit{Calls: action.Max(20), Tokens: action.Max(5_000)},
+	}, json.RawMessage(`{"orderId": "ORD-7"}`))
 }
 
 func (t *story) say(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
