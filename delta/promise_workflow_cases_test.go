@@ -1,0 +1,123 @@
+package delta_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
+)
+
+// nestedGate is a workflow whose child charges, and then makes a call that a person must approve.
+func nestedGate() (parent, child *workflow.Definition) {
+	child = workflow.New("child", "1").Input(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`).
+		Step(execute("pay", "charge")).Step(execute("risk", "danger", "pay")).MustBuild()
+	return one(workflow.Run("sub", "child").Map("id", "input.id"), execute("ship", "send")), child
+}
+
+// childOf opens the only nested instance.
+func (w *floor) childOf(e *delta.Engine, i *delta.Instance) *delta.Instance {
+	kids, err := i.Task().Children(w.t.Context())
+	require.NoError(w.t, err)
+	require.Len(w.t, kids, 1)
+	c, err := e.OpenWorkflow(w.t.Context(), kids[0].ID)
+	require.NoError(w.t, err)
+	return c
+}
+
+// A nested workflow parks at a gate after it had an effect: another engine that goes on from there repeats neither it nor its
+// sibling, and nothing of the gated call runs while nobody has answered.
+func TestC05_C06_C07_ANestedWorkflowGoesOnAfterItsGate(t *testing.T) {
+	w := newFloor(t)
+	d, child := nestedGate()
+	first := w.engine(child, d)
+	i := w.start(first, d, delta.Goal{Approvers: []string{"ana"}})
+	w.run(i)
+	require.ElementsMatch(t, []string{"charge o1", "send o1"}, w.done())
+	second := w.engine(child, d)
+	require.NoError(t, second.Register(w.agent))
+	again, err := second.OpenWorkflow(t.Context(), i.ID())
+	require.NoError(t, err)
+	for range 3 {
+		w.run(again)
+	}
+	require.Len(t, w.done(), 2, "C06: nobody has answered")
+	parked := w.state(w.childOf(second, again))
+	gate := parked.Waits()[0]
+	require.NoError(t, second.Approve(t.Context(), gate.Approval, w.ana(second), "fine"))
+	s := w.run(again)
+	assert.Equal(t, workflow.Completed, s.Status, "%+v", s)
+	assert.ElementsMatch(t, []string{"charge o1", "send o1", "danger o1"}, w.done(), "C05, C07: each once")
+	w.folds(again)
+}
+
+// Two steps that wait for a person each have a request of their own, and are answered in reverse.
+func TestC04_AnswersReachTheStepThatAsked(t *testing.T) {
+	w := newFloor(t)
+	d := one(workflow.Execute("a", "danger").Const("id", `"1"`), workflow.Execute("b", "danger").Const("id", `"2"`))
+	e := w.engine(d)
+	i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}})
+	waits := map[string]string{}
+	s := w.run(i)
+	for _, wait := range s.Waits() {
+		waits[wait.Step] = wait.Approval
+	}
+	require.Len(t, waits, 2)
+	require.NotEqual(t, waits["a"], waits["b"])
+	require.NoError(t, e.Approve(t.Context(), waits["b"], w.ana(e), "fine"))
+	w.run(i)
+	assert.Equal(t, []string{"danger 2"}, w.done())
+	require.NoError(t, e.Approve(t.Context(), waits["a"], w.ana(e), "fine"))
+	s = w.run(i)
+	assert.Equal(t, workflow.Completed, s.Status)
+	assert.Equal(t, []string{"danger 2", "danger 1"}, w.done())
+}
+
+// Waiting too long is no rejection: the step asks again, and the late answer to the first request counts for nothing.
+func TestC16_AnExpiredApprovalOfAWorkflowIsNoRejection(t *testing.T) {
+	for _, nested := range []bool{false, true} {
+		t.Run(fmt.Sprint("nested=", nested), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFloor(t)
+				w.cfg.Poll = time.Second
+				d, child := one(execute("risk", "danger")), (*workflow.Definition)(nil)
+				defs := []*workflow.Definition{d}
+				if nested {
+					d, child = nestedGate()
+					defs = []*workflow.Definition{child, d}
+				}
+				e := w.engine(defs...)
+				stop := w.working(e)
+				i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}, ApprovalTTL: time.Hour})
+				gate := func() workflow.Wait {
+					at := i
+					if nested {
+						at = w.childOf(e, i)
+					}
+					s := w.state(at)
+					require.NotEmpty(t, s.Waits(), "%+v", s)
+					return s.Waits()[0]
+				}
+				time.Sleep(time.Minute)
+				before := gate()
+				require.Equal(t, workflow.WaitApproval, before.For)
+				time.Sleep(time.Hour + 10*time.Minute)
+				after := gate()
+				require.Equal(t, workflow.WaitApproval, after.For, "it asks again")
+				require.NotEqual(t, before.Approval, after.Approval)
+				require.Error(t, e.Approve(t.Context(), before.Approval, w.ana(e), "late"))
+				require.NotContains(t, w.done(), "danger o1")
+				require.NoError(t, e.Approve(t.Context(), after.Approval, w.ana(e), "fine"))
+				time.Sleep(time.Minute)
+				assert.Equal(t, workflow.Completed, w.state(i).Status)
+				assert.Contains(t, w.done(), "danger o1")
+				stop()
+			})
+		})
+	}
+}
