@@ -32,7 +32,7 @@ type flowRun struct {
 	idle   map[string]bool // commands that wait for what is not here: they are looked at again when something happens
 	view   *engine.View    // of its task, as it was looked at last
 	over   bool            // its task has ended
-	told   bool            // who has to know that the instance has ended
+	told   int64           // the version of the instance of whose end who has to know does: one that completed may yet be undone
 	under  sync.Map        // those of hand that have not come back
 	back   chan flowAnswer
 }

@@ -408,7 +408,7 @@ func (r *flowRun) conclude(ctx context.Context) error {
 			return err
 		}
 		if s.Status == workflow.Completed && len(s.Deeds) > 0 {
-			r.told = true
+			r.told = r.k.Ver
 			return nil // its parent may want it undone; its task ends with the parent's
 		}
 	}
@@ -430,6 +430,8 @@ func (r *flowRun) conclude(ctx context.Context) error {
 	if f != nil && (f.Code == action.TaskClosed || f.Code == action.Cancelled) {
 		err = nil // it has ended
 	}
-	r.told = err == nil
+	if err == nil {
+		r.told = r.k.Ver
+	}
 	return err
 }

@@ -15,12 +15,12 @@ import (
 
 // rest puts the instance down where nothing is to be done now; it is not done where something happened meanwhile.
 func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
-	if r.k.State.Status.Terminal() && !r.told {
+	if r.k.State.Status.Terminal() && r.told != r.k.Ver {
 		if err := r.conclude(ctx); err != nil {
 			return true, errors.Join(err, r.letGo(ctx))
 		}
 	}
-	rest := engine.Rest{Due: -1, Over: r.told && r.k.State.Status.Terminal()}
+	rest := engine.Rest{Due: -1, Over: r.told == r.k.Ver && r.k.State.Status.Terminal()}
 	if at, ok := r.nextTimer(); ok {
 		rest.Due = max(at-r.e.clock(), 0)
 	}
