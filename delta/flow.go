@@ -239,7 +239,13 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 			return errors.Join(err, r.letGo(ctx))
 		}
 	}
-	if err := r.look(ctx, false); err != nil {
+	r.view = v
+	if engine.WokenSince(v, &r.k) {
+		err = r.look(ctx, false)
+	} else if r.over = v.Task.Status.Ended(); r.over {
+		err = r.feed(ctx, r.gone())
+	}
+	if err != nil {
 		return errors.Join(err, r.letGo(ctx))
 	}
 	return r.work(ctx)

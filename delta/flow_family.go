@@ -273,6 +273,18 @@ func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflo
 	}
 	if k.Ver == 0 { // it never began
 		if ver > 0 && known.Status != engine.ChildEnded {
+			// Whoever holds it may be about to begin it; nobody else does while it is held here.
+			reply, err := r.e.apply(ctx, engine.HoldFlow(known.Agent, known.Task, r.e.newOwner(), r.ttl()))
+			if err != nil {
+				return nil, failedStore(err)
+			}
+			held, err := engine.FlowRead(&reply)
+			if err != nil {
+				return nil, err
+			}
+			if !reply.OK || held.Ver > 0 {
+				return nil, errLater
+			}
 			if err := r.e.endChild(ctx, r.t.agent.name, r.t.local, c.Child, "its parent cancelled it"); err != nil {
 				return nil, err
 			}

@@ -20,7 +20,7 @@ func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
 			return true, errors.Join(err, r.letGo(ctx))
 		}
 	}
-	rest := engine.Rest{Due: -1}
+	rest := engine.Rest{Due: -1, Over: r.told && r.k.State.Status.Terminal()}
 	if at, ok := r.nextTimer(); ok {
 		rest.Due = max(at-r.e.clock(), 0)
 	}

@@ -89,7 +89,9 @@ func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.
 		if err != nil || k.Ver == 0 {
 			return false, s, err
 		}
-		s = k.State
+		if s = k.State; s.Status.Terminal() && len(s.Outstanding) == 0 {
+			return true, s, nil
+		}
 		if v, err := t.stands(ctx); err != nil || v.Task.Status == engine.Paused {
 			return true, s, err
 		}

@@ -48,6 +48,7 @@ var figures = []struct {
 	measure func(context.Context, *server, int) ([]row, error)
 }{
 	{"governed call, one client", oneClient},
+	{"step of a workflow", flow},
 	{"64 at once", atOnce},
 	{"server time", serverTime},
 	{"memory", footprint},

@@ -54,6 +54,9 @@ func ReadFlow(agent, task string) *txn.Txn {
 	return t
 }
 
+// WokenSince reports whether something happened to the task that its instance may wait for, since the view was read.
+func WokenSince(v *View, k *FlowKnown) bool { return v.Snap.Task.Counters[countWakes] != k.Wakes }
+
 // FlowRead decodes what ReadFlow, or a refused transaction that reads as much, brought.
 func FlowRead(r *txn.Reply) (k FlowKnown, err error) {
 	rec := &r.Fresh.Record
@@ -94,6 +97,7 @@ func KeepFlow(agent, task, holder string, ttl int64) *txn.Txn {
 type Rest struct {
 	Due       int64 // µs from now until it has something to do; negative: not by itself
 	Forbidden bool  // it waits for other rules
+	Over      bool  // it has ended, and who has to know does: what happens to its task is nothing to it
 }
 
 // RestHeld is the clause of RestFlow that fails where another worker has the instance. What that one has in hand must stay
@@ -104,8 +108,10 @@ const RestHeld = 0
 func RestFlow(agent, task, holder string, k *FlowKnown, r Rest) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Take, Scope: txn.Record, Key: tokenFlow, From: holder, N: -1},
-		txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: k.Ver},
-		txn.Clause{Op: txn.Count, Scope: txn.Task, Key: countWakes, Min: k.Wakes, Max: k.Wakes})
+		txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: k.Ver})
+	if !r.Over {
+		t.Add(txn.Clause{Op: txn.Count, Scope: txn.Task, Key: countWakes, Min: k.Wakes, Max: k.Wakes})
+	}
 	if r.Due >= 0 {
 		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: r.Due})
 	} else {
