@@ -219,7 +219,7 @@ func (k *kernel) begin(b *testing.B, n int) []*engine.Run {
 		c := k.call(v)
 		d := engine.Decide(k.rules, k.agent, v, c)
 		k.apply(b, d.Txn)
-		runs[i] = &engine.Run{Agent: k.agent, Begun: *d.Begun, Fence: 1, Owner: c.Owner, Input: k.input.Tree()}
+		runs[i] = &engine.Run{Agent: k.agent, Begun: d.Begun, Fence: 1, Owner: c.Owner, Input: k.input.Tree()}
 	}
 	return runs
 }

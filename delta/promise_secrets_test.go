@@ -24,7 +24,7 @@ func TestI14_SecretsAreNotHandedOut(t *testing.T) {
 	var got string
 	charge := delta.Define("charge", func(_ *delta.Context, in card) mo.Result[card] {
 		got = in.Number
-		return mo.Ok(card{"4222", in.Cents})
+		return mo.Ok(card{"card 4222 of ana", in.Cents})
 	}).Describe("Charge a card").Risk(1).RequireApproval().MustBuild()
 	desk := delta.NewAgent("desk").Grant(charge).MustBuild()
 	seen := make(chan delta.Record, 100)
@@ -35,18 +35,18 @@ func TestI14_SecretsAreNotHandedOut(t *testing.T) {
 	require.NoError(t, err)
 	task, err := e.Start(t.Context(), delta.Goal{Agent: desk, Approvers: []string{"ana"}})
 	require.NoError(t, err)
-	call := delta.Call{Action: "charge", Input: []byte(`{"number":"4111","cents":77}`)}
+	call := delta.Call{Action: "charge", Input: []byte(`{"number":"card 4111 of ana","cents":77}`)}
 	v, err := task.Preview(t.Context(), call, []byte("before"))
 	written, _ := task.Events(t.Context())
 	assert.Len(t, written, 1, "a preview writes nothing, and makes no key")
 	require.NoError(t, err)
-	assert.NotContains(t, string(v.Event), "4111")
+	assert.NotContains(t, string(v.Event), "card 4")
 	assert.Contains(t, string(v.Event), "before{")
 	id := task.Do(t.Context(), call).MustGet().Failure.Approval()
 	require.NoError(t, e.Approve(t.Context(), id, as(t, e, "ana"), "fine"))
 	o := task.Do(t.Context(), call).MustGet()
 	require.Equal(t, action.OK, o.Code)
-	assert.Equal(t, "4111", got, "the function has the real value")
+	assert.Equal(t, "card 4111 of ana", got, "the function has the real value")
 	events, err := task.Events(t.Context())
 	require.NoError(t, err)
 	shown := asText(events)
@@ -55,8 +55,8 @@ func TestI14_SecretsAreNotHandedOut(t *testing.T) {
 	for r := range seen {
 		shown += asText(r)
 	}
-	assert.NotContains(t, shown, "4111")
-	assert.NotContains(t, shown, "4222")
+	assert.NotContains(t, shown, "card 4")
+	assert.NotContains(t, shown, "card 4")
 	assert.Contains(t, shown, `"cents":77`, "the rest is there")
 	assert.Contains(t, shown, keys.DigestPrefix)
 }
