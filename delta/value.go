@@ -92,7 +92,7 @@ func (w *valueWalk) held(v reflect.Value, depth int) bool {
 
 func (w *valueWalk) list(v reflect.Value, depth int) bool {
 	if v.Kind() == reflect.Slice {
-		if v.IsNil() {
+		if v.Len() == 0 { // nothing, written or left out
 			return w.num(0)
 		}
 		w.num(uint64(v.Len()) + 1)
@@ -110,7 +110,7 @@ func (w *valueWalk) list(v reflect.Value, depth int) bool {
 }
 
 func (w *valueWalk) entries(v reflect.Value, depth int) bool {
-	if v.IsNil() {
+	if v.Len() == 0 {
 		return w.num(0)
 	}
 	var all [][]byte
@@ -149,10 +149,21 @@ func (w *valueWalk) fields(v reflect.Value, depth int) bool {
 	return w.text("")
 }
 
-// isZero is that of a time, in whatever zone, where the value is one.
+// isZero reports what is as good as left out: a time that is none, in whatever zone, and a list or a map that is empty.
+// Another spelling of the same call must not pass for another call.
 func isZero(v reflect.Value) bool {
-	if v.Type() == timeType && v.CanInterface() {
+	switch {
+	case v.Type() == timeType && v.CanInterface():
 		return v.Interface().(time.Time).IsZero()
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Map:
+		return v.Len() == 0
+	case v.Kind() == reflect.Struct && v.Type() != timeType:
+		for i := range v.NumField() {
+			if !isZero(v.Field(i)) {
+				return false
+			}
+		}
+		return true
 	}
 	return v.IsZero()
 }

@@ -133,7 +133,11 @@ func (f *headFlags) read() (map[string][]keptHead, error) {
 		if err != nil {
 			return nil, fmt.Errorf("heads: %w", err)
 		}
-		for _, signed := range splitHeads(string(text)) {
+		signed := splitHeads(string(text))
+		if len(signed) == 0 {
+			return nil, fmt.Errorf("heads %s: there is none in it; heads that were kept do not vanish by themselves", path)
+		}
+		for _, signed := range signed {
 			h, err := ledger.OpenHead(signed, keys...)
 			if err != nil {
 				return nil, fmt.Errorf("heads %s: %w", path, err)
