@@ -3,7 +3,6 @@ package delta_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -122,7 +121,7 @@ func TestATaskThatEndsWhileItsWorkflowUnwinds(t *testing.T) {
 		stop := w.working(e)
 		i := w.start(e, d, delta.Goal{})
 		time.Sleep(10 * time.Second)
-		w.fail["undo"] = errors.New("broken")
+		w.breaks("undo")
 		require.NoError(t, i.Cancel(t.Context(), w.ana(e), delta.CancelMode{}, "enough"))
 		time.Sleep(time.Minute)
 		require.Equal(t, workflow.Unwinding, w.state(i).Status)

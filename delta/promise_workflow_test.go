@@ -78,6 +78,13 @@ func newFloor(t *testing.T) *floor {
 	return w
 }
 
+// breaks makes the action of that name fail from now on.
+func (w *floor) breaks(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fail[name] = errors.New("broken")
+}
+
 func (w *floor) done() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -287,7 +294,7 @@ func (p *reloaded) Decide(policy.Request) (policy.Decision, error) {
 
 func TestC29_AFailingStepUnwindsInStrictReverse(t *testing.T) {
 	w := newFloor(t)
-	w.fail["danger"] = errors.New("broken")
+	w.breaks("danger")
 	d := one(execute("pay", "charge"), execute("ship", "send", "pay"),
 		execute("last", "danger", "ship").Limits(workflow.Limits{Attempts: 1, Iterations: 1}).Ladder(workflow.Rung{Kind: workflow.RungRetry, Attempts: 1}))
 	e := w.engine(d)
@@ -355,7 +362,7 @@ func TestNestedWorkflows(t *testing.T) {
 	})
 	t.Run("what it completed is undone with the parent", func(t *testing.T) {
 		w := newFloor(t)
-		w.fail["charge"] = errors.New("broken")
+		w.breaks("charge")
 		d := one(sub, execute("pay", "charge", "sub").Limits(workflow.Limits{Attempts: 1, Iterations: 1}).Ladder(workflow.Rung{Kind: workflow.RungRetry, Attempts: 1}))
 		i := w.start(w.engine(d, child), d, delta.Goal{})
 		s := w.run(i)
@@ -365,7 +372,7 @@ func TestNestedWorkflows(t *testing.T) {
 	})
 	t.Run("a child that fails is regenerated, up to its cap", func(t *testing.T) {
 		w := newFloor(t)
-		w.fail["send"] = errors.New("broken")
+		w.breaks("send")
 		quick := workflow.New("child", "1").Input(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`).
 			Step(execute("ship", "send").Limits(workflow.Limits{Attempts: 1, Iterations: 1}).Ladder(workflow.Rung{Kind: workflow.RungRetry, Attempts: 1})).MustBuild()
 		d := one(sub.Backoff(workflow.Backoff{Base: time.Millisecond}))
