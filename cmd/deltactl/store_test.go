@@ -59,7 +59,7 @@ func fill(ts *testscript.TestScript, _ bool, _ []string) {
 		return t
 	}
 	call := func(t *delta.Task, name, id string) action.Outcome {
-		o, err := t.Do(ctx, delta.Call{Action: name, Input: fmt.Appendf(nil, `{"orderId":%q,"card":"4111"}`, id)}).Get()
+		o, err := t.Do(ctx, delta.Call{Action: name, Input: fmt.Appendf(nil, `{"orderId":%q,"card":"visa-4111"}`, id)}).Get()
 		ts.Check(err)
 		return o
 	}

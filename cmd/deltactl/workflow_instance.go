@@ -173,8 +173,8 @@ Exit code 0: it completed, or waits; 1: it failed, was cancelled, or the time is
 // awaited looks at an instance until it rests.
 func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) (r instanceRow, err error) {
 	ctx, cancel := context.WithTimeoutCause(c.Context(), limit, errors.New("it neither ended nor waits for a person; give more --timeout, and see that a worker runs"))
-	defer cancel()
-	run, _, err := d.instance(ctx, id)
+	defer cancel() // it bounds the waiting: a reading that it cuts short would be taken for a store that does not answer
+	run, _, err := d.instance(c.Context(), id)
 	if err != nil {
 		return r, err
 	}
@@ -182,11 +182,11 @@ func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) 
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		s, err := run.State(ctx)
+		s, err := run.State(c.Context())
 		if err != nil {
 			return r, err
 		}
-		t, err := run.Task().Standing(ctx)
+		t, err := run.Task().Standing(c.Context())
 		if err != nil {
 			return r, err
 		}
