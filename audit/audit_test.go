@@ -268,7 +268,7 @@ func TestTrailOfAnEngine(t *testing.T) {
 	charge := delta.Define("charge", func(_ *delta.Context, in struct {
 		Card string `json:"card" delta:"secret"`
 	}) mo.Result[string] {
-		if in.Card == "4111-BAD" {
+		if in.Card == "visa-BAD" {
 			return mo.Err[string](errors.New("card " + in.Card + " was declined"))
 		}
 		return mo.Ok("charged " + in.Card)
@@ -276,16 +276,16 @@ func TestTrailOfAnEngine(t *testing.T) {
 	engine, err := delta.New(delta.Config{Observers: []delta.Watch{trail.Watch()}})
 	require.NoError(t, err)
 	require.NoError(t, trail.Attach(engine))
-	task, err := engine.Start(t.Context(), delta.Goal{ID: "t1", Agent: delta.NewAgent("clerk").Grant(charge).MustBuild(), Text: "charge 4111"})
+	task, err := engine.Start(t.Context(), delta.Goal{ID: "t1", Agent: delta.NewAgent("clerk").Grant(charge).MustBuild(), Text: "charge visa-GOOD"})
 	require.NoError(t, err)
-	for _, card := range []string{"4111-GOOD", "4111-BAD", "4111-GOOD"} {
+	for _, card := range []string{"visa-GOOD", "visa-BAD", "visa-GOOD"} {
 		_, err := task.Do(t.Context(), delta.Call{Action: "charge", Input: fmt.Appendf(nil, `{"card":%q}`, card)}).Get()
 		require.NoError(t, err)
 	}
 	require.NoError(t, trail.Sync(t.Context()))
 	require.NoError(t, engine.Close(t.Context()))
 	require.NoError(t, trail.Close(t.Context()))
-	assert.NotContains(t, out.String(), "4111")
+	assert.NotContains(t, out.String(), "visa-")
 
 	var begun, ended []audit.Entry
 	for line := range strings.Lines(out.String()) {
