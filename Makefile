@@ -43,7 +43,6 @@ test: deps ## unit tests of all packages, race detector on, shuffled
 .PHONY: test-heavy
 test-heavy: test-modules ## the modules inside, the tests under the build tag heavy, then every fuzz target for FUZZTIME
 	scripts/heavy
-	go test -run AllocatesNothing ./bench ./delta # the race detector allocates: make test skips them
 	scripts/fuzz $(FUZZTIME) $(FUZZBUDGET) $(FUZZED)
 
 .PHONY: test-modules
