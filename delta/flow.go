@@ -65,13 +65,15 @@ func (t *Task) stands(ctx context.Context) (*engine.View, error) {
 	return v, nil
 }
 
-// turn works out what an event comes to. What can be judged on the spot is, so that one transaction takes it all.
-func (r *flowRun) turn(ctx context.Context, s workflow.State, ev workflow.Event) (workflow.State, []engine.FlowStep, error) {
+// turn works out what an event comes to; without steps it came to nothing, and it is said why. What can be judged on the spot
+// is, so that one transaction takes it all.
+func (r *flowRun) turn(ctx context.Context, s workflow.State, ev workflow.Event) (workflow.State, []engine.FlowStep, workflow.Absorbed, error) {
 	turn, err := r.def.Step(s, ev)
 	if err != nil || turn.Absorbed != "" {
-		return s, nil, err
+		return s, nil, turn.Absorbed, err
 	}
-	return r.settle(ctx, turn, ev, nil)
+	next, steps, err := r.settle(ctx, turn, ev, nil)
+	return next, steps, "", err
 }
 
 // settle goes on from a turn with the commands that change nothing.
@@ -85,7 +87,7 @@ func (r *flowRun) settle(ctx context.Context, turn workflow.Turn, of any, spec j
 		}
 		steps = append(steps, engine.FlowStep{Event: text, Spec: spec, Trail: turn.Trail})
 		spec = nil
-		i := slices.IndexFunc(s.Outstanding, func(c workflow.Command) bool { return c.Pure() && !c.Held })
+		i := slices.IndexFunc(s.Outstanding, r.judges)
 		if i < 0 {
 			return s, steps, nil
 		}
@@ -101,6 +103,13 @@ func (r *flowRun) settle(ctx context.Context, turn workflow.Turn, of any, spec j
 		}
 		of = ev
 	}
+}
+
+// judges reports whether a command is judged on the spot: it changes nothing, and whoever only hands in a word may not have
+// the condition that it names. Then it is left to who runs the instance.
+func (r *flowRun) judges(c workflow.Command) bool {
+	named := c.Guard != nil && c.Guard.Name != ""
+	return c.Pure() && !c.Held && (!named || r.e.flows.Guards[c.Guard.Name] != nil)
 }
 
 // begin starts the machine of an instance that has not begun.
@@ -146,7 +155,7 @@ func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.F
 // feed hands in an event, whatever else happens to the instance meanwhile. An event that answers nothing is none.
 func (r *flowRun) feed(ctx context.Context, ev workflow.Event) error {
 	for range flowTries {
-		state, steps, err := r.turn(ctx, r.k.State, ev)
+		state, steps, _, err := r.turn(ctx, r.k.State, ev)
 		if err != nil || len(steps) == 0 {
 			return err
 		}
@@ -183,16 +192,12 @@ func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.S
 			return err
 		}
 		ev.At = r.e.clock()
-		turn, err := r.def.Step(r.k.State, ev)
-		if err != nil {
+		state, steps, why, err := r.turn(ctx, r.k.State, ev)
+		switch {
+		case err != nil:
 			return err
-		}
-		if turn.Absorbed != "" {
-			return fmt.Errorf("%w: %s", errAbsorbed, turn.Absorbed)
-		}
-		state, steps, err := r.turn(ctx, r.k.State, ev)
-		if err != nil {
-			return err
+		case why != "":
+			return fmt.Errorf("%w: %s", errAbsorbed, why)
 		}
 		if ok, err := r.commit(ctx, state, steps, 0); ok || err != nil {
 			return err
@@ -230,7 +235,7 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 		}
 		return nil
 	}
-	r := &flowRun{e: e, t: t, def: def, later: 0, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
+	r := &flowRun{e: e, t: t, def: def, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
 		return err
 	}
@@ -313,18 +318,14 @@ func (r *flowRun) work(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.e.stop, func() { cancel(ErrClosed) })()
-	defer func() { // what is under way ends first: its answers are handed in by whoever takes the instance up
-		for len(r.hand) > 0 {
-			a := <-r.back
-			delete(r.hand, a.id)
-			if err == nil && a.err == nil && a.event != nil {
-				err = r.feed(context.WithoutCancel(ctx), *a.event)
-			}
+	defer func() { // what is under way ends first: after an error its answers are handed in by whoever takes the instance up
+		if late := r.finish(ctx, err == nil); err == nil {
+			err = late
 		}
 	}()
 	for {
 		if r.e.winding(ctx) || leaving(ctx) { // effects are not interrupted: that does Close, when it waits no longer
-			return errors.Join(r.finish(ctx), r.letGo(context.WithoutCancel(ctx)))
+			return errors.Join(r.finish(ctx, true), r.letGo(context.WithoutCancel(ctx)))
 		}
 		if err := r.notice(ctx); err != nil {
 			return errors.Join(err, r.letGo(context.WithoutCancel(ctx)))
@@ -368,18 +369,16 @@ func (r *flowRun) work(ctx context.Context) (err error) {
 	}
 }
 
-// finish waits for what is under way and hands it in.
-func (r *flowRun) finish(ctx context.Context) error {
+// finish waits for what is under way, and hands it in as long as that works.
+func (r *flowRun) finish(ctx context.Context, handIn bool) (err error) {
 	for len(r.hand) > 0 {
 		a := <-r.back
 		delete(r.hand, a.id)
-		if a.err == nil && a.event != nil {
-			if err := r.feed(context.WithoutCancel(ctx), *a.event); err != nil {
-				return err
-			}
+		if handIn && err == nil && a.err == nil && a.event != nil {
+			err = r.feed(context.WithoutCancel(ctx), *a.event)
 		}
 	}
-	return nil
+	return err
 }
 
 // launch performs what is outstanding and not under way.

@@ -216,6 +216,28 @@ func TestHumanStepTakesOneIntakeOfWhoIsAsked(t *testing.T) {
 	w.folds(i)
 }
 
+// Whoever only hands in an answer may not have the conditions that the workflow names: they are evaluated by who runs it.
+func TestAnAnswerIsTakenWhereTheConditionsAreNot(t *testing.T) {
+	w := newFloor(t)
+	d := one(workflow.AskPerson("ask").Hitl(workflow.Hitl{Who: []string{"ana"}, Intake: json.RawMessage(`{"type":"object"}`)}),
+		execute("pay", "charge", "ask").Guard("due"))
+	w.cfg.Workflows.Guards = map[string]delta.Guard{"due": func(context.Context, json.RawMessage) (bool, error) { return true, nil }}
+	runs := w.engine(d)
+	i := w.start(runs, d, delta.Goal{})
+	require.True(t, func() bool { s := w.run(i); return s.Parked() }())
+
+	answers := engineFor(t, delta.Config{Authenticator: anybody, Store: w.store})
+	require.NoError(t, answers.Adopt(t.Context(), "shop"))
+	elsewhere, err := answers.OpenWorkflow(t.Context(), i.ID())
+	require.NoError(t, err)
+	require.NoError(t, elsewhere.Signal(t.Context(), "ask", w.ana(answers), []byte(`{}`)))
+
+	s := w.run(i)
+	assert.Equal(t, workflow.Completed, s.Status, "%+v", s.Failure)
+	assert.Equal(t, []string{"charge o1"}, w.done())
+	w.folds(i)
+}
+
 func TestExecutionParksOnApprovalAndGoesOn(t *testing.T) {
 	for _, verb := range []string{"approve", "reject"} {
 		t.Run(verb, func(t *testing.T) {
