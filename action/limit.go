@@ -48,6 +48,24 @@ type Limit struct {
 	Currency string `json:"currency,omitempty"`
 }
 
+// With returns the limit with one axis at most n.
+func (l Limit) With(a Axis, n int64) Limit {
+	b := Max(n)
+	switch a {
+	case Tokens:
+		l.Tokens = b
+	case Duration:
+		l.Duration = b
+	case Calls:
+		l.Calls = b
+	case Bytes:
+		l.Bytes = b
+	case Money:
+		l.Money = b
+	}
+	return l
+}
+
 // On returns the bound on one axis.
 func (l Limit) On(a Axis) Bound {
 	switch a {

@@ -131,27 +131,10 @@ func (acc Account) Snapshot() Snapshot {
 	s := Snapshot{Spent: acc.Spent, Reserved: acc.Reserved(), Limit: acc.Limit, Left: action.Limit{Currency: acc.Limit.Currency}}
 	for a := range action.AxisCount {
 		if left, limited := acc.Left(a); limited {
-			s.Left = bound(s.Left, a, max(left, 0))
+			s.Left = s.Left.With(a, max(left, 0))
 		}
 	}
 	return s
-}
-
-func bound(l action.Limit, a action.Axis, n int64) action.Limit {
-	b := action.Max(n)
-	switch a {
-	case action.Tokens:
-		l.Tokens = b
-	case action.Duration:
-		l.Duration = b
-	case action.Calls:
-		l.Calls = b
-	case action.Bytes:
-		l.Bytes = b
-	case action.Money:
-		l.Money = b
-	}
-	return l
 }
 
 // moneyOf is the currency of an amount of money, "" where there is none: then no currency is meant.

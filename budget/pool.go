@@ -136,7 +136,7 @@ func Bounded(c action.Cost, on action.Limit) action.Limit {
 	out := action.Limit{Currency: on.Currency}
 	for a := range action.AxisCount {
 		if _, has := on.On(a).Get(); has {
-			out = bound(out, a, c.Amount(a))
+			out = out.With(a, c.Amount(a))
 		}
 	}
 	return out

@@ -78,7 +78,7 @@ func share(v *engine.View, limit action.Limit) action.Limit {
 	for a := range action.AxisCount {
 		have, limited := left.On(a).Get()
 		if want, said := limit.On(a).Get(); limited && (!said || want > have) {
-			limit = engine.WithBound(limit, a, have)
+			limit = limit.With(a, have)
 		}
 	}
 	if limit.Currency == "" {

@@ -73,17 +73,8 @@ func (m *machine) left(i int) (l action.Limit) {
 				b = action.Max(n)
 			}
 		}
-		switch x {
-		case action.Tokens:
-			l.Tokens = b
-		case action.Duration:
-			l.Duration = b
-		case action.Calls:
-			l.Calls = b
-		case action.Bytes:
-			l.Bytes = b
-		case action.Money:
-			l.Money = b
+		if n, bounded := b.Get(); bounded {
+			l = l.With(x, n)
 		}
 	}
 	l.Currency = cmp.Or(own.Currency, all.Currency)

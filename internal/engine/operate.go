@@ -35,19 +35,12 @@ func TopUp(v *View, more action.Cost, who Who) (*txn.Txn, error) {
 		case have > action.MaxAmount-n:
 			return nil, fmt.Errorf("%s would be limited to more than %d", a, action.MaxAmount)
 		}
-		next.Limit, raised = WithBound(next.Limit, a, have+n), true
+		next.Limit, raised = next.Limit.With(a, have+n), true
 	}
 	if !raised {
 		return nil, errors.New("the top-up is nothing: say how much on which axis")
 	}
 	return Change(v, ledger.TaskChanged, next, who)
-}
-
-// WithBound returns the limit with one axis bounded.
-func WithBound(l action.Limit, a action.Axis, n int64) action.Limit {
-	on := [...]*action.Bound{action.Tokens: &l.Tokens, action.Duration: &l.Duration, action.Calls: &l.Calls, action.Bytes: &l.Bytes, action.Money: &l.Money}
-	*on[a] = action.Max(n)
-	return l
 }
 
 // MayReset reports why somebody may not correct an agent's beliefs: they must be an operator and not the agent.
