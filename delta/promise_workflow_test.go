@@ -129,6 +129,13 @@ func (w *floor) folds(i *delta.Instance) {
 	a, _ := json.Marshal(s)
 	b, _ := json.Marshal(have)
 	assert.JSONEq(w.t, string(b), string(a), "I14: the state is the fold of the ledger")
+	same, err := engine.CompareFlow(records, &engine.FlowKnown{Ver: 1, State: have})
+	require.NoError(w.t, err)
+	assert.Empty(w.t, same)
+	have.Status = "tampered"
+	other, err := engine.CompareFlow(records, &engine.FlowKnown{Ver: 1, State: have})
+	require.NoError(w.t, err)
+	assert.Len(w.t, other, 1, "what is not what the events come to is found")
 }
 
 func (w *floor) types(i *delta.Instance) (out []string) {

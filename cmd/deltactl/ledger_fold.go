@@ -94,18 +94,28 @@ func (d *desk) fold(ctx context.Context, id string) (foldedLedger, error) {
 		if err != nil {
 			return foldedLedger{}, err
 		}
+		flow := engine.FlowKnown{}
+		if task != "" {
+			reply, err := d.store.Apply(ctx, engine.ReadFlow(agent, task))
+			if err != nil {
+				return foldedLedger{}, err
+			}
+			if flow, err = engine.FlowRead(&reply); err != nil {
+				return foldedLedger{}, err
+			}
+		}
 		after, err := d.store.Records(ctx, agent, task, int64(len(records))+1, 1)
 		if err != nil {
 			return foldedLedger{}, err
 		}
 		if len(after) == 0 {
-			return foldOne(agent, task, records, snap)
+			return foldOne(agent, task, records, snap, &flow)
 		}
 	}
 	return foldedLedger{}, fmt.Errorf("fold %s: it is written to all the time; try again when it rests", id)
 }
 
-func foldOne(agent, task string, records []txn.Stored, snap *txn.Snapshot) (foldedLedger, error) {
+func foldOne(agent, task string, records []txn.Stored, snap *txn.Snapshot, flow *engine.FlowKnown) (foldedLedger, error) {
 	out := foldedLedger{Ledger: ledger.NameOf(agent, task), Records: int64(len(records)), Compared: true, Differences: []foldedDifference{}}
 	state, err := engine.FoldLedger(records)
 	if err != nil {
@@ -120,7 +130,9 @@ func foldOne(agent, task string, records []txn.Stored, snap *txn.Snapshot) (fold
 	case len(snap.Task.Cells) == 0:
 		out.Compared = false
 	default:
-		diffs = engine.CompareTask(state, snap)
+		if diffs, err = engine.CompareFlow(records, flow); err == nil {
+			diffs = append(engine.CompareTask(state, snap), diffs...)
+		}
 	}
 	for _, d := range diffs {
 		out.Differences = append(out.Differences, foldedDifference(d))

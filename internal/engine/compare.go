@@ -49,6 +49,22 @@ func CompareTask(folded txn.State, stored *txn.Snapshot) []Difference {
 	return append(d, differ("task token ", tokens(f.Tokens), tokens(s.Tokens))...)
 }
 
+// CompareFlow returns where the instance of a workflow is not what its events in the task's ledger come to.
+func CompareFlow(records []txn.Stored, stored *FlowKnown) ([]Difference, error) {
+	s, is, err := FoldFlow(records)
+	if err != nil {
+		return nil, err
+	}
+	folded, have := map[string]string{}, map[string]string{}
+	if is {
+		folded["workflow"] = string(jsonText(s))
+	}
+	if stored.Ver > 0 {
+		have["workflow"] = string(jsonText(stored.State))
+	}
+	return differ("task ", folded, have), nil
+}
+
 // texts writes values as text, and leaves out those that are as good as absent.
 func texts[V any](m map[string]V, text func(V) string) map[string]string {
 	out := map[string]string{}
