@@ -234,11 +234,7 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 	} else {
 		f = because(action.Fail(action.Failed, "the planner failed: %v", err), err)
 	}
-	if no := used.Check(); no != nil {
-		f, used = action.Fail(action.OutputInvalid, "the planner reported an impossible cost").Because(no), estimate
-	} else if used.Money > 0 && used.Currency != r.t.currency() {
-		f, used = action.Fail(action.OutputInvalid, "the planner reported a cost in another currency").Because(action.ErrCurrency), estimate
-	}
+	used, f = r.t.possible(used, estimate, f)
 	begun.estimated = draft.Estimated
 	_ = r.t.settlePlan(context.WithoutCancel(ctx), begun, used, f) // what cannot be written stays owed
 	if ctx.Err() != nil {

@@ -25,16 +25,23 @@ func (r *run) plan(ctx context.Context, req Request) (Proposal, *action.Failure)
 	prop, f := r.propose(ctx, req)
 	used := prop.Used
 	used.Duration, used.Calls = max(time.Since(started), 0), 1
-	if err := used.Check(); err != nil {
-		f, used = action.Fail(action.OutputInvalid, "the planner reported an impossible cost").Because(err), estimate
-	} else if used.Money > 0 && used.Currency != t.currency() {
-		f, used = action.Fail(action.OutputInvalid, "the planner reported a cost in another currency").Because(action.ErrCurrency), estimate
-	}
+	used, f = t.possible(used, estimate, f)
 	begun.estimated = prop.Estimated
 	if err := t.settlePlan(ctx, begun, used, f); err != nil && f == nil {
 		f = failedStore(err)
 	}
 	return prop, f
+}
+
+// possible is what a planner says it used, where that can be; else the proposal fails and has used what was estimated.
+func (t *Task) possible(used, estimate action.Cost, f *action.Failure) (action.Cost, *action.Failure) {
+	if err := used.Check(); err != nil {
+		return estimate, action.Fail(action.OutputInvalid, "the planner reported an impossible cost").Because(err)
+	}
+	if used.Money > 0 && used.Currency != t.currency() {
+		return estimate, action.Fail(action.OutputInvalid, "the planner reported a cost in another currency").Because(action.ErrCurrency)
+	}
+	return used, f
 }
 
 // goesOn reports whether the planner is to be asked again before anything is made of its proposal.
