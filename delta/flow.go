@@ -21,9 +21,10 @@ const flowTries = 32
 // hands in what came of it, and has nothing in its head that is not in the store: every command has an id under which it is
 // performed once, whoever performs it, and again where nobody knows.
 type flowRun struct {
-	e   *Engine
-	t   *Task
-	def *workflow.Definition
+	e    *Engine
+	t    *Task
+	def  *workflow.Definition
+	veil *flowVeil
 
 	holder string // the name under which the instance is held, "" where it is not
 	k      engine.FlowKnown
@@ -68,30 +69,38 @@ func (t *Task) stands(ctx context.Context) (*engine.View, error) {
 // turn works out what an event comes to; without steps it came to nothing, and it is said why. What can be judged on the spot
 // is, so that one transaction takes it all.
 func (r *flowRun) turn(ctx context.Context, s workflow.State, ev workflow.Event) (workflow.State, []engine.FlowStep, workflow.Absorbed, error) {
+	r.veil.meet(r.k.Sealed)
+	ev, sealed, err := r.veil.event(ctx, &s, ev)
+	if err != nil {
+		return s, nil, "", err
+	}
 	turn, err := r.def.Step(s, ev)
 	if err != nil || turn.Absorbed != "" {
 		return s, nil, turn.Absorbed, err
 	}
-	next, steps, err := r.settle(ctx, turn, ev, nil)
+	next, steps, err := r.settle(ctx, turn, engine.FlowStep{Sealed: sealed}, ev)
 	return next, steps, "", err
 }
 
-// settle goes on from a turn with the commands that change nothing.
-func (r *flowRun) settle(ctx context.Context, turn workflow.Turn, of any, spec json.RawMessage) (workflow.State, []engine.FlowStep, error) {
+// settle goes on from a turn with the commands that change nothing. Step is what is written with the event of the turn.
+func (r *flowRun) settle(ctx context.Context, turn workflow.Turn, step engine.FlowStep, of any) (workflow.State, []engine.FlowStep, error) {
 	var steps []engine.FlowStep
 	for {
 		s := turn.State
-		text, err := json.Marshal(of)
-		if err != nil {
+		var err error
+		if step.Event, err = json.Marshal(of); err != nil {
 			return s, nil, fmt.Errorf("write an event of the workflow: %w", err)
 		}
-		steps = append(steps, engine.FlowStep{Event: text, Spec: spec, Trail: turn.Trail})
-		spec = nil
+		step.Trail = turn.Trail
+		steps, step = append(steps, step), engine.FlowStep{}
 		i := slices.IndexFunc(s.Outstanding, r.judges)
 		if i < 0 {
 			return s, steps, nil
 		}
 		ev, err := r.judge(ctx, s.Outstanding[i])
+		if keyless(err) { // it is left to who has the key
+			return s, steps, nil
+		}
 		if err != nil {
 			return s, steps, err
 		}
@@ -123,7 +132,8 @@ func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
 	if err != nil {
 		return fmt.Errorf("write the definition of the workflow: %w", err)
 	}
-	state, steps, err := r.settle(ctx, turn, b, spec)
+	r.veil.meet(r.k.Sealed)
+	state, steps, err := r.settle(ctx, turn, engine.FlowStep{Spec: spec, Sealed: r.k.Sealed}, b)
 	if err != nil {
 		return err
 	}
@@ -136,7 +146,7 @@ func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
 
 // commit writes what happened; false where something else was quicker.
 func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.FlowStep, due int64) (bool, error) {
-	x, err := engine.FlowTurn(r.t.agent.name, r.t.local, r.k.Ver, steps, &s, due, r.e.clock())
+	x, next, err := engine.FlowTurn(r.t.agent.name, r.t.local, &r.k, steps, &s, due, r.e.clock())
 	if err != nil {
 		return false, err
 	}
@@ -147,7 +157,7 @@ func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.F
 	if !reply.OK {
 		return false, nil
 	}
-	r.k.State, r.k.Ver = s, r.k.Ver+1
+	r.k = next
 	r.t.advance(x, reply, nil)
 	return true, nil
 }
@@ -235,7 +245,11 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 		}
 		return nil
 	}
-	r := &flowRun{e: e, t: t, def: def, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
+	veil, err := e.veilOf(ctx, t, def)
+	if err != nil {
+		return err
+	}
+	r := &flowRun{e: e, t: t, def: def, veil: veil, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
 		return err
 	}
@@ -383,6 +397,7 @@ func (r *flowRun) finish(ctx context.Context, handIn bool) (err error) {
 
 // launch performs what is outstanding and not under way.
 func (r *flowRun) launch(ctx context.Context) {
+	r.veil.meet(r.k.Sealed)
 	for _, c := range r.k.State.Outstanding {
 		if len(r.hand) >= r.e.flows.Parallel {
 			return
@@ -402,7 +417,10 @@ func (r *flowRun) launch(ctx context.Context) {
 				r.under.Delete(c.ID)
 				r.back <- a
 			}()
-			a.event, a.err = r.perform(ctx, c)
+			if a.event, a.err = r.perform(ctx, c); keyless(a.err) {
+				r.e.cfg.Log.Warn("a step waits for somebody who has its key", "instance", r.t.ID(), "step", c.Step, "error", a.err)
+				a.err = errLater
+			}
 		}()
 	}
 }

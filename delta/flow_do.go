@@ -3,6 +3,7 @@ package delta
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,10 +56,26 @@ func (r *flowRun) answer(k workflow.EventKind, c workflow.Command) *workflow.Eve
 
 // call makes a governed call. Its id is the machine's: made again it is answered with what was recorded.
 func (r *flowRun) call(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
+	input, spilt, err := r.input(ctx, c)
+	if spilt != nil || err != nil {
+		return spilt, err
+	}
 	return r.governed(ctx, c, Call{
-		ID: flowID + c.Call, Action: c.Action, Input: c.Input, own: true, flow: true,
+		ID: flowID + c.Call, Action: c.Action, Input: input, own: true, flow: true,
 		Provenance: action.Provenance{Goal: r.def.Name(), Decision: c.ID, PlanStep: c.Step, Reason: action.Cut(c.Description)},
 	})
+}
+
+// input is what a call is made with: the secrets for fields that are secret. An event says that others would be.
+func (r *flowRun) input(ctx context.Context, c workflow.Command) (json.RawMessage, *workflow.Event, error) {
+	input, err := r.veil.openInput(ctx, c.Input, c.Action)
+	if !errors.Is(err, errSpilt) {
+		return input, nil, err
+	}
+	f := action.Fail(action.InputInvalid, "the input would hold a secret where action %q takes none: tag the field as a secret, or hand it something else", c.Action)
+	ev := r.answer(workflow.Called, c)
+	ev.Outcome = &action.Outcome{Action: c.Action, Code: f.Code, Failure: f}
+	return nil, ev, nil
 }
 
 func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (*workflow.Event, error) {
@@ -142,13 +159,16 @@ func (e *Engine) rulesNow() string {
 
 // compensate undoes a call that completed.
 func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
+	input, spilt, err := r.input(ctx, c)
+	if spilt != nil || err != nil {
+		return spilt, err
+	}
 	call := Call{
-		ID: flowID + c.Call, Action: c.Action, Input: c.Input, own: true, flow: true,
+		ID: flowID + c.Call, Action: c.Action, Input: input, own: true, flow: true,
 		Provenance: action.Provenance{Goal: r.def.Name(), Decision: "compensate", PlanStep: "undo " + c.Intent, Reason: c.Step},
 	}
 	if c.Action == "" {
 		var out *action.Outcome
-		var err error
 		if call, out, err = r.declared(ctx, c, call); err != nil {
 			return nil, err
 		}
@@ -197,6 +217,10 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 		ev.Failure = action.Fail(action.Unavailable, "planner %q is not configured", c.Planner)
 		return ev, nil
 	}
+	request, err := r.request(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	var estimate action.Cost
 	if est, ok := p.(Estimator); ok {
 		got, err := contain(ctx, &r.e.planners, asideLimit, 0, func(context.Context) (action.Cost, error) { return est.EstimatePlan(), nil })
@@ -220,7 +244,7 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 		return ev, nil
 	}
 	started := time.Now()
-	draft, err := contain(ctx, &r.e.planners, r.e.flows.PlanTime, r.e.cfg.Grace, func(ctx context.Context) (Draft, error) { return p.Propose(ctx, r.request(c)) })
+	draft, err := contain(ctx, &r.e.planners, r.e.flows.PlanTime, r.e.cfg.Grace, func(ctx context.Context) (Draft, error) { return p.Propose(ctx, request) })
 	used := draft.Used
 	used.Duration, used.Calls = max(time.Since(started), 0), 1
 	doc := draft.Document
@@ -247,30 +271,40 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 	return ev, nil
 }
 
-func (r *flowRun) request(c workflow.Command) StepRequest {
-	r.t.state.mu.Lock()
-	goal := r.t.view.Task.Goal
-	r.t.state.mu.Unlock()
-	return StepRequest{
-		Goal: goal, Step: c.Step, Description: c.Description, Iteration: c.Iteration, Input: c.Input, Contract: c.Contract, Critique: c.Critique,
-		Intakes: c.Intakes, Storylines: c.Storylines, Hints: c.Hints, Limit: c.Limit,
+// request is what a proposer is told: digests in place of secrets.
+func (r *flowRun) request(ctx context.Context, c workflow.Command) (q StepRequest, err error) {
+	s, err := r.t.configuration(ctx)
+	if err != nil {
+		return q, err
 	}
+	q = StepRequest{
+		Goal: r.t.told(ctx, &s).Goal, Step: c.Step, Description: c.Description, Iteration: c.Iteration, Contract: c.Contract, Critique: c.Critique,
+		Storylines: c.Storylines, Hints: c.Hints, Limit: c.Limit,
+	}
+	if q.Input, err = r.veil.openPersonal(ctx, c.Input); err == nil {
+		q.Intakes, err = r.veil.given(ctx, c.Intakes)
+	}
+	return q, err
 }
 
 // judge holds a document against its contract and its verifier, or a view against a condition.
 func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event, error) {
 	if c.Kind == workflow.Evaluate {
-		return r.guard(ctx, c), nil
+		return r.guard(ctx, c)
 	}
 	ev := *r.answer(workflow.Verified, c)
+	doc, err := r.veil.openAll(ctx, c.Document)
+	if err != nil {
+		return ev, err
+	}
 	if c.Contract != nil {
 		s, err := r.e.flows.contract(c.Contract)
 		if err != nil {
 			ev.Text = "the contract cannot be used: " + action.TextOf(err)
 			return ev, nil
 		}
-		if _, f := s.Check(c.Document); f != nil {
-			ev.Text = f.Message
+		if _, f := s.Check(doc); f != nil {
+			ev.Text = r.veil.said(f.Message, c.Contract)
 			return ev, nil
 		}
 	}
@@ -284,23 +318,27 @@ func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event
 		return ev, nil
 	}
 	said, err := contain(ctx, &r.e.planners, r.e.flows.PlanTime, r.e.cfg.Grace, func(ctx context.Context) (string, error) {
-		return v(ctx, c.Subject, slices.Clone(c.Document))
+		return v(ctx, c.Subject, slices.Clone(doc))
 	})
 	switch {
 	case ctx.Err() != nil:
 		return ev, context.Cause(ctx)
 	case err != nil:
-		ev.Text = fmt.Sprintf("verifier %q could not judge: %v", c.Verifier, err)
+		ev.Text = fmt.Sprintf("verifier %q could not judge: %s", c.Verifier, r.veil.said(action.TextOf(err), c.Contract))
 	case said != "":
-		ev.Text = action.Cut(said)
+		ev.Text = action.Cut(r.veil.said(said, c.Contract))
 	default:
 		ev.OK = true
 	}
 	return ev, nil
 }
 
-func (r *flowRun) guard(ctx context.Context, c workflow.Command) workflow.Event {
+func (r *flowRun) guard(ctx context.Context, c workflow.Command) (workflow.Event, error) {
 	ev := *r.answer(workflow.Guarded, c)
+	doc, err := r.veil.openAll(ctx, c.Document)
+	if err != nil {
+		return ev, err
+	}
 	switch {
 	case c.Guard == nil:
 		ev.OK = true
@@ -310,7 +348,7 @@ func (r *flowRun) guard(ctx context.Context, c workflow.Command) workflow.Event 
 			ev.Failure = action.Fail(action.Failed, "the condition cannot be used: %s", action.TextOf(err))
 			break
 		}
-		_, f := s.Check(c.Document)
+		_, f := s.Check(doc)
 		ev.OK = f == nil
 	default:
 		g := r.e.flows.Guards[c.Guard.Name]
@@ -318,12 +356,13 @@ func (r *flowRun) guard(ctx context.Context, c workflow.Command) workflow.Event 
 			ev.Failure = action.Fail(action.Unavailable, "the condition %q is not configured", c.Guard.Name)
 			break
 		}
-		ok, err := contain(ctx, &r.e.inputs, asideLimit, 0, func(ctx context.Context) (bool, error) { return g(ctx, slices.Clone(c.Document)) })
+		ok, err := contain(ctx, &r.e.inputs, asideLimit, 0, func(ctx context.Context) (bool, error) { return g(ctx, slices.Clone(doc)) })
 		if ev.OK = ok && err == nil; err != nil {
 			ev.Failure = because(action.Fail(action.Failed, "the condition %q could not be evaluated: %v", c.Guard.Name, err), err)
 		}
 	}
-	return ev
+	ev.Failure = r.veil.failed(ev.Failure)
+	return ev, nil
 }
 
 // notice hands in what happened elsewhere: timers that fired, approvals that were decided, outcomes that became known, a task

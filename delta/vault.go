@@ -47,6 +47,12 @@ func keyUnavailable(err error) *action.Failure {
 	return f
 }
 
+// keyless reports whether something cannot be done here because a data key cannot be had.
+func keyless(err error) bool {
+	f := action.FailureOf(err)
+	return f != nil && f.Code == action.KeyUnavailable
+}
+
 // about learns whether the task is about somebody.
 func (t *Task) about(ctx context.Context) (int32, error) {
 	if known := t.private.Load(); known != aboutUnknown {

@@ -204,7 +204,7 @@ func (e *Engine) StartWorkflow(ctx context.Context, d *workflow.Definition, g Go
 	if err != nil {
 		return nil, fmt.Errorf("start workflow %q: %w", d.Name(), err)
 	}
-	if faults := unheld(d, g.Agent); len(faults) > 0 {
+	if faults := append(unheld(d, g.Agent), e.spills(d, g.Agent)...); len(faults) > 0 {
 		return nil, fmt.Errorf("start workflow %q: %w", d.Name(), errors.Join(faults...))
 	}
 	g.flow = &engine.FlowOf{Workflow: d.Name(), Version: d.Version(), Input: doc}
@@ -213,7 +213,7 @@ func (e *Engine) StartWorkflow(ctx context.Context, d *workflow.Definition, g Go
 		return nil, fmt.Errorf("workflow %q: %w", d.Name(), err)
 	}
 	e.nudge()
-	return &Instance{t, d, *g.flow}, nil
+	return &Instance{t, d, engine.FlowOf{Workflow: d.Name(), Version: d.Version()}}, nil
 }
 
 func (f *flows) input(d *workflow.Definition, input json.RawMessage) (json.RawMessage, error) {

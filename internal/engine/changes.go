@@ -148,6 +148,9 @@ func (c *changes) task(e *ledger.Event) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueHistory, Val: e.Task})
 		if e.Flow != nil {
 			c.put(txn.Record, cellFlowIn, string(e.Flow.Event))
+			if len(e.Flow.Sealed) > 0 {
+				c.put(txn.Record, cellSealed, jsonString(e.Flow.Sealed))
+			}
 			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: e.Task})
 		}
 	}
