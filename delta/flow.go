@@ -224,7 +224,14 @@ var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 
 // driveDue takes an instance in hand that has something to do, for [Engine.Work].
 func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {
-	return e.drive(ctx, e.adopt(s, task))
+	err := e.drive(ctx, e.adopt(s, task))
+	if keyless(err) {
+		if _, met := e.flows.missing.LoadOrStore([2]string{s.agent.name, task}, true); !met {
+			e.cfg.Log.Warn("an instance is left to who has its key", "agent", s.agent.name, "task", task, "error", err)
+		}
+		return nil
+	}
+	return err
 }
 
 // drive does what there is to do for an instance, until it waits for somebody else or has ended.
@@ -248,6 +255,11 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 	veil, err := e.veilOf(ctx, t, def)
 	if err != nil {
 		return err
+	}
+	if !v.Task.Status.Ended() { // else all it is told is that
+		if err := veil.usable(ctx); err != nil {
+			return err
+		}
 	}
 	r := &flowRun{e: e, t: t, def: def, veil: veil, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
@@ -418,7 +430,6 @@ func (r *flowRun) launch(ctx context.Context) {
 				r.back <- a
 			}()
 			if a.event, a.err = r.perform(ctx, c); keyless(a.err) {
-				r.e.cfg.Log.Warn("a step waits for somebody who has its key", "instance", r.t.ID(), "step", c.Step, "error", a.err)
 				a.err = errLater
 			}
 		}()

@@ -266,8 +266,9 @@ func (e *Engine) spills(d *workflow.Definition, a *Agent) (faults []error) {
 		return nil
 	}
 	w.each(func(s *workflow.Step) {
-		takes, _ := a.secretsOf(s.Action)
-		faults = append(faults, w.spilt(s.Name, s.Action, s.Map, secretPlaces(takes), w.f.steps[s.Name])...)
+		if takes, _ := a.secretsOf(s.Action); s.Planner == "" { // else it is the planner's input
+			faults = append(faults, w.spilt(s.Name, s.Action, s.Map, secretPlaces(takes), w.f.steps[s.Name])...)
+		}
 		if s.Undo != nil {
 			takes, _ := a.secretsOf(s.Undo.Action)
 			faults = append(faults, w.spilt(s.Name, s.Undo.Action, s.Undo.Map, secretPlaces(takes), w.f.steps[s.Name])...)

@@ -76,6 +76,17 @@ func (f *flowVeil) met() map[string]string {
 // idle reports whether there is nothing to hide and nothing to open.
 func (f *flowVeil) idle() bool { return !f.all && len(f.sealed) == 0 }
 
+// usable reports why an instance that carries secrets cannot be gone on with here.
+func (f *flowVeil) usable(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.idle() && !f.at.any() {
+		return nil
+	}
+	_, err := f.key(ctx)
+	return err
+}
+
 func (f *flowVeil) key(ctx context.Context) (*keys.Data, error) {
 	if f.v == nil {
 		v, err := f.t.vault(ctx, false)
@@ -398,7 +409,7 @@ func (e *Engine) sealFlow(ctx context.Context, s *engine.TaskState, a *Agent) (m
 	if err != nil {
 		return nil, keyUnavailable(err)
 	}
-	f.v = &vault{data, f.all}
+	f.v = &vault{data, f.all, 0}
 	f.words = &veiled{vault: f.v}
 	flow := *s.Flow
 	if flow.Input, flow.Sealed, err = f.hide(ctx, flow.Input, f.at.input); err != nil {

@@ -85,7 +85,7 @@ var ErrNoWorkflow = errors.New("this engine does not have the workflow; add it t
 type flows struct {
 	Workflows
 	contracts sync.Map // text → *schema.Schema or error
-	missing   sync.Map // name and version of workflows that were met and are not held
+	missing   sync.Map // name and version of workflows that were met and are not held; agent and task where a key is not
 	rules     sync.Map // agent → version of the policy that was tried last
 }
 
