@@ -192,10 +192,11 @@ func (e *Engine) tellFlow(ctx context.Context, agent, task string, event func(*w
 		if err != nil {
 			return err
 		}
-		x, err := engine.FlowTurn(agent, task, k.Ver, []engine.FlowStep{{Event: text, Trail: turn.Trail}}, &turn.State, 0, e.clock())
+		state, err := json.Marshal(turn.State)
 		if err != nil {
 			return err
 		}
+		x := engine.FlowTurn(agent, task, k.Ver, []engine.FlowStep{{Event: text, Trail: turn.Trail}}, state, 0, e.clock())
 		reply, err := e.apply(ctx, x)
 		if err != nil {
 			return failedStore(err)
@@ -278,7 +279,7 @@ func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflo
 			if err != nil {
 				return nil, failedStore(err)
 			}
-			held, err := engine.FlowRead(&reply)
+			held, err := engine.FlowRead(&reply, nil)
 			if err != nil {
 				return nil, err
 			}
