@@ -415,12 +415,13 @@ func (r *flowRun) launch(ctx context.Context) {
 		r.hand[c.ID] = true
 		r.under.Store(c.ID, true)
 		go func() {
+			roomy()
 			a := flowAnswer{id: c.ID, err: errExited}
 			defer func() {
 				r.under.Delete(c.ID)
 				r.back <- a
 			}()
-			a.event, a.err = r.perform(ctx, c)
+			a.event, a.err = r.perform(ctx, &c)
 		}()
 	}
 }

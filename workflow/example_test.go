@@ -102,7 +102,7 @@ func ExampleWriter() {
 		panic(err)
 	}
 	var s workflow.State
-	if err := json.Unmarshal(kept, &s); err != nil {
+	if err := json.Unmarshal([]byte(kept), &s); err != nil {
 		panic(err)
 	}
 	fmt.Println(s.Instance, s.Status, s.Outstanding[0].ID)

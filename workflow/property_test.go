@@ -276,7 +276,7 @@ func (r *reference) feed(e workflow.Event) {
 	if look {
 		text, err := r.writer.Write(&r.state)
 		require.NoError(r.t, err)
-		require.Equal(r.t, encode(r.t, r.state), string(text))
+		require.Equal(r.t, encode(r.t, r.state), text)
 	}
 	again, err := r.def.Step(r.state, e)
 	require.NoError(r.t, err)

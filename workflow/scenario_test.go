@@ -97,7 +97,7 @@ func (p *player) event(line string) {
 	p.show(turn)
 	text, err := p.writer.Write(&p.state)
 	require.NoError(p.t, err)
-	require.Equal(p.t, encode(p.t, p.state), string(text), "a state is written otherwise than json.Marshal does")
+	require.Equal(p.t, encode(p.t, p.state), text, "a state is written otherwise than json.Marshal does")
 	again, err := p.def.Step(p.state, e)
 	require.NoError(p.t, err)
 	require.NotEmpty(p.t, again.Absorbed, "%s twice", line)

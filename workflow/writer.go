@@ -14,33 +14,32 @@ import (
 type Writer struct {
 	steps written[StepState]
 	deeds written[Deed]
-	size  int // of the last state
+	text  []byte // of the last state
 }
 
-// Write returns the state as JSON. The bytes are the caller's. What the state refers to must not be changed later: turns
-// replace it.
-func (w *Writer) Write(s *State) ([]byte, error) {
+// Write returns the state as JSON. What the state refers to must not be changed later: turns replace it.
+func (w *Writer) Write(s *State) (string, error) {
 	head, err := json.Marshal(stateHead{
 		s.Format, s.Workflow, s.Version, s.Digest, s.Instance, s.Parent, s.Input, s.Status, s.Held, s.Begun, s.At, s.Phases,
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	tail, err := json.Marshal(stateTail{
 		s.Left, s.Unwind, s.Outstanding, s.Breakers, s.Issued, s.Cost, s.Used, s.Stop, s.Output, s.Failure, s.Tree,
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	b := append(make([]byte, 0, max(w.size+w.size/8, len(head)+len(tail))+256), head[:len(head)-1]...)
+	b := append(w.text[:0], head[:len(head)-1]...)
 	if b = append(b, `,"steps":`...); s.Steps == nil {
 		b = append(b, "null"...)
 	} else if b, err = w.steps.append(b, s.Steps); err != nil {
-		return nil, err
+		return "", err
 	}
 	if len(s.Deeds) > 0 {
 		if b, err = w.deeds.append(append(b, `,"deeds":`...), s.Deeds); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
 	if len(tail) > len("{}") {
@@ -49,8 +48,8 @@ func (w *Writer) Write(s *State) ([]byte, error) {
 	} else {
 		b = append(b, '}')
 	}
-	w.size = len(b)
-	return b, nil
+	w.text = b
+	return string(b), nil
 }
 
 // stateHead is a State before its steps, and stateTail behind its deeds.

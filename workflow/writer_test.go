@@ -54,7 +54,7 @@ func TestWriterWritesWhatJSONDoes(t *testing.T) {
 		require.NoError(t, err, c.name)
 		want, err := json.Marshal(c.s)
 		require.NoError(t, err)
-		assert.Equal(t, string(want), string(got), "%s: %s", c.name, c.reason)
+		assert.Equal(t, string(want), got, "%s: %s", c.name, c.reason)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestWriterRefusesWhatJSONDoes(t *testing.T) {
 	require.NoError(t, err)
 	text, err := json.Marshal(bad)
 	require.NoError(t, err)
-	assert.Equal(t, string(text), string(got))
+	assert.Equal(t, string(text), got)
 }
 
 func TestTextIsThatOfTheSpec(t *testing.T) {

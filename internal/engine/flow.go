@@ -146,14 +146,14 @@ type FlowStep struct {
 
 // FlowTurn writes events of the machine and the state they come to, as JSON. due is when the instance has something to do, µs
 // from now; negative leaves that as it is, for whoever holds the instance.
-func FlowTurn(agent, task string, ver int64, steps []FlowStep, state []byte, due, at int64) *txn.Txn {
+func FlowTurn(agent, task string, ver int64, steps []FlowStep, state string, due, at int64) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: ver})
 	w := new(flowWriter)
 	for i := range steps {
 		w.write(t, agent, task, &steps[i], at)
 	}
-	t.Add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellFlow, Val: string(state)})
+	t.Add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellFlow, Val: state})
 	if due >= 0 {
 		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: due})
 	}
