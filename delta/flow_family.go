@@ -149,6 +149,9 @@ func (r *flowRun) unwind(ctx context.Context, c workflow.Command) (*workflow.Eve
 		ev.OK = true // it never was
 		return ev, nil
 	}
+	if err := errors.Join(r.e.flowUndone(ctx, r.t.agent.name, r.t.local, c.Child), r.e.flowUndone(ctx, known.Agent, known.Task, "")); err != nil {
+		return nil, err
+	}
 	if known.Status != engine.ChildEnded {
 		err := r.e.tellFlow(ctx, known.Agent, known.Task, func(*workflow.State) *workflow.Event {
 			return &workflow.Event{Kind: workflow.Unwound, Text: c.Description}
@@ -393,6 +396,11 @@ func (r *flowRun) interrupt(ctx context.Context, c workflow.Command) (*workflow.
 // conclude does what is left to do for an instance that has ended: its parent is told, and its task ends with a verdict.
 func (r *flowRun) conclude(ctx context.Context) error {
 	s := &r.k.State
+	if s.Status == workflow.Completed {
+		if err := r.established(ctx); err != nil {
+			return err
+		}
+	}
 	p, err := r.parent(ctx)
 	if err != nil {
 		return err
