@@ -28,6 +28,7 @@ type flowRun struct {
 
 	holder string // the name under which the instance is held, "" where it is not
 	k      engine.FlowKnown
+	text   workflow.Writer // of its states
 	hand   map[string]bool // commands under way
 	later  time.Duration   // to look again although nothing happens, 0 for not
 	idle   map[string]bool // commands that wait for what is not here: they are looked at again when something happens
@@ -46,22 +47,39 @@ type flowAnswer struct {
 }
 
 func (e *Engine) readFlow(ctx context.Context, agent, task string) (k engine.FlowKnown, err error) {
+	return e.readFlowOn(ctx, agent, task, nil)
+}
+
+// readFlowOn is readFlow for who knows the instance as it was: what is unchanged is not decoded again.
+func (e *Engine) readFlowOn(ctx context.Context, agent, task string, was *engine.FlowKnown) (k engine.FlowKnown, err error) {
 	reply, err := e.apply(ctx, engine.ReadFlow(agent, task))
 	if err != nil {
 		return k, failedStore(err)
 	}
-	return engine.FlowRead(&reply)
+	return engine.FlowRead(&reply, was)
 }
 
 func (t *Task) readFlow(ctx context.Context) (engine.FlowKnown, error) {
 	return t.engine.readFlow(ctx, t.agent.name, t.local)
 }
 
+// again reads the instance once more.
+func (r *flowRun) again(ctx context.Context) (engine.FlowKnown, error) {
+	return r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
+}
+
 // stands looks at the task alone, and at nothing that its agent believes.
 func (t *Task) stands(ctx context.Context) (*engine.View, error) {
-	v, err := t.engine.lookAtTask(ctx, t.agent.name, t.local)
+	snap, err := t.engine.store.Load(ctx, t.agent.name, t.local, nil)
 	if err != nil {
 		return nil, failedStore(err)
+	}
+	t.state.mu.Lock()
+	known := t.view
+	t.state.mu.Unlock()
+	v, err := engine.LookAtTask(snap, known)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", t, errUnreadable, err)
 	}
 	return v, nil
 }
@@ -128,28 +146,25 @@ func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
 	if err != nil {
 		return err
 	}
-	spec, err := json.Marshal(r.def.Spec())
-	if err != nil {
-		return fmt.Errorf("write the definition of the workflow: %w", err)
-	}
 	r.veil.meet(r.k.Sealed)
-	state, steps, err := r.settle(ctx, turn, engine.FlowStep{Spec: spec, Sealed: r.k.Sealed}, b)
+	state, steps, err := r.settle(ctx, turn, engine.FlowStep{Spec: r.def.Text(), Sealed: r.k.Sealed}, b)
 	if err != nil {
 		return err
 	}
 	if ok, err := r.commit(ctx, state, steps, -1); ok || err != nil {
 		return err
 	}
-	r.k, err = r.t.readFlow(ctx)
+	r.k, err = r.again(ctx)
 	return err
 }
 
 // commit writes what happened; false where something else was quicker.
 func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.FlowStep, due int64) (bool, error) {
-	x, next, err := engine.FlowTurn(r.t.agent.name, r.t.local, &r.k, steps, &s, due, r.e.clock())
+	text, err := r.text.Write(&s)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("write the instance of the workflow: %w", err)
 	}
+	x, sealed := engine.FlowTurn(r.t.agent.name, r.t.local, &r.k, steps, text, due, r.e.clock())
 	reply, err := r.e.apply(ctx, x)
 	if err != nil {
 		return false, failedStore(err)
@@ -157,7 +172,7 @@ func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.F
 	if !reply.OK {
 		return false, nil
 	}
-	r.k = next
+	r.k.State, r.k.Ver, r.k.Sealed = s, r.k.Ver+1, sealed
 	r.t.advance(x, reply, nil)
 	return true, nil
 }
@@ -172,48 +187,11 @@ func (r *flowRun) feed(ctx context.Context, ev workflow.Event) error {
 		if ok, err := r.commit(ctx, state, steps, -1); ok || err != nil {
 			return err
 		}
-		if r.k, err = r.t.readFlow(ctx); err != nil {
+		if r.k, err = r.again(ctx); err != nil {
 			return err
 		}
 	}
 	return action.Fail(action.Stale, "the instance changed %d times while an event was written", flowTries)
-}
-
-// tell gives an instance that this run does not hold an event, and makes it due.
-func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.State) (workflow.Event, error)) error {
-	for range flowTries {
-		v, err := r.e.lookAtTask(ctx, r.t.agent.name, r.t.local)
-		if err != nil {
-			return failedStore(err)
-		}
-		if r.k, err = r.t.readFlow(ctx); err != nil {
-			return err
-		}
-		switch {
-		case !v.Exists():
-			return ErrNoTask
-		case v.Task.Status.Ended():
-			return action.Fail(action.TaskClosed, "the task is %s", v.Task.Status)
-		case r.k.Ver == 0:
-			return action.Fail(action.NotLegal, "the instance has not begun yet; no worker has taken it up")
-		}
-		ev, err := event(v, &r.k.State)
-		if err != nil {
-			return err
-		}
-		ev.At = r.e.clock()
-		state, steps, why, err := r.turn(ctx, r.k.State, ev)
-		switch {
-		case err != nil:
-			return err
-		case why != "":
-			return fmt.Errorf("%w: %s", errAbsorbed, why)
-		}
-		if ok, err := r.commit(ctx, state, steps, 0); ok || err != nil {
-			return err
-		}
-	}
-	return action.Fail(action.Stale, "the instance changed %d times while this was written; try again", flowTries)
 }
 
 // errLater says of a command that nothing makes the instance due when it can be performed: it is tried again after a while.
@@ -224,7 +202,7 @@ var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 
 // driveDue takes an instance in hand that has something to do, for [Engine.Work].
 func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {
-	err := e.drive(ctx, e.adopt(s, task))
+	_, err := e.drive(ctx, e.adopt(s, task))
 	if keyless(err) {
 		if _, met := e.flows.missing.LoadOrStore([2]string{s.agent.name, task}, true); !met {
 			e.cfg.Log.Warn("an instance is left to who has its key", "agent", s.agent.name, "task", task, "error", err)
@@ -234,15 +212,16 @@ func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error
 	return err
 }
 
-// drive does what there is to do for an instance, until it waits for somebody else or has ended.
-func (e *Engine) drive(ctx context.Context, t *Task) error {
+// drive does what there is to do for an instance, until it waits for somebody else or has ended. It returns the instance as
+// this engine knew it last, of version 0 where it does not know it.
+func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err error) {
 	v, err := t.stands(ctx)
 	if err != nil {
-		return err
+		return k, err
 	}
 	if !v.Exists() || v.Task.Flow == nil {
 		_, err := e.apply(ctx, engine.DropFlow(t.agent.name, t.local))
-		return err
+		return k, err
 	}
 	of := v.Task.Flow
 	def := e.flows.definition(of.Workflow, of.Version)
@@ -250,24 +229,24 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 		if _, met := e.flows.missing.LoadOrStore([2]string{of.Workflow, of.Version}, true); !met {
 			e.cfg.Log.Warn("instances of a workflow are left to others", "workflow", of.Workflow, "version", of.Version, "error", ErrNoWorkflow)
 		}
-		return nil
+		return k, nil
 	}
 	veil, err := e.veilOf(ctx, t, def)
 	if err != nil {
-		return err
+		return k, err
 	}
 	if !v.Task.Status.Ended() { // else all it is told is that
 		if err := veil.usable(ctx); err != nil {
-			return err
+			return k, err
 		}
 	}
 	r := &flowRun{e: e, t: t, def: def, veil: veil, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
-		return err
+		return k, err
 	}
 	if r.k.Ver == 0 {
 		if err := r.begin(ctx, of); err != nil {
-			return errors.Join(err, r.letGo(ctx))
+			return k, errors.Join(err, r.letGo(ctx))
 		}
 	}
 	r.view = v
@@ -277,16 +256,17 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 		err = r.feed(ctx, r.gone())
 	}
 	if err != nil {
-		return errors.Join(err, r.letGo(ctx))
+		return k, errors.Join(err, r.letGo(ctx))
 	}
-	return r.work(ctx)
+	err = r.work(ctx)
+	return r.k, err
 }
 
 // look finds out what happened elsewhere: anew reads the instance first, and then, never before, its task. What happens to
 // that afterwards counts as a wake, and the instance is not put down.
 func (r *flowRun) look(ctx context.Context, anew bool) error {
 	if anew {
-		k, err := r.t.readFlow(ctx)
+		k, err := r.again(ctx)
 		if err != nil {
 			return err
 		}
@@ -320,7 +300,7 @@ func (r *flowRun) hold(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	r.holder = holder
-	if r.k, err = engine.FlowRead(&reply); err != nil {
+	if r.k, err = engine.FlowRead(&reply, nil); err != nil {
 		return true, errors.Join(err, r.letGo(ctx))
 	}
 	return true, nil
@@ -328,7 +308,7 @@ func (r *flowRun) hold(ctx context.Context) (bool, error) {
 
 // letGo puts the instance down for others to take up at once.
 func (r *flowRun) letGo(ctx context.Context) error {
-	k, err := r.t.readFlow(ctx)
+	k, err := r.again(ctx)
 	if err == nil {
 		_, err = r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &k, engine.Rest{}))
 	}
@@ -424,12 +404,13 @@ func (r *flowRun) launch(ctx context.Context) {
 		r.hand[c.ID] = true
 		r.under.Store(c.ID, true)
 		go func() {
+			roomy()
 			a := flowAnswer{id: c.ID, err: errExited}
 			defer func() {
 				r.under.Delete(c.ID)
 				r.back <- a
 			}()
-			if a.event, a.err = r.perform(ctx, c); keyless(a.err) {
+			if a.event, a.err = r.perform(ctx, &c); keyless(a.err) {
 				a.err = errLater
 			}
 		}()

@@ -19,10 +19,18 @@ import (
 const flowID = "delta.flow/"
 
 // perform does what a command says. No event: it waits for something that makes the instance due when it happens.
-func (r *flowRun) perform(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	switch c.Kind {
-	case workflow.Call:
+func (r *flowRun) perform(ctx context.Context, c *workflow.Command) (*workflow.Event, error) {
+	if c.Kind == workflow.Call {
 		return r.call(ctx, c)
+	}
+	return r.does(ctx, *c)
+}
+
+// does is perform for what is no call. It is apart because calls need the stack.
+//
+//go:noinline
+func (r *flowRun) does(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
+	switch c.Kind {
 	case workflow.Compensate:
 		return r.compensate(ctx, c)
 	case workflow.Plan:
@@ -43,17 +51,17 @@ func (r *flowRun) perform(ctx context.Context, c workflow.Command) (*workflow.Ev
 	case workflow.Advise:
 		return r.advise(ctx, c)
 	case workflow.Withdraw:
-		return r.answer(workflow.Performed, c), nil // the question stands in the state, and no more
+		return r.answer(workflow.Performed, &c), nil // the question stands in the state, and no more
 	}
 	return nil, fmt.Errorf("the driver does not know how to %q", c.Kind)
 }
 
-func (r *flowRun) answer(k workflow.EventKind, c workflow.Command) *workflow.Event {
+func (r *flowRun) answer(k workflow.EventKind, c *workflow.Command) *workflow.Event {
 	return &workflow.Event{Kind: k, Of: c.ID, At: r.e.clock()}
 }
 
 // call makes a governed call. Its id is the machine's: made again it is answered with what was recorded.
-func (r *flowRun) call(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
+func (r *flowRun) call(ctx context.Context, c *workflow.Command) (*workflow.Event, error) {
 	input, spilt, err := r.input(ctx, c)
 	if spilt != nil || err != nil {
 		return spilt, err
@@ -65,7 +73,7 @@ func (r *flowRun) call(ctx context.Context, c workflow.Command) (*workflow.Event
 }
 
 // input is what a call is made with: the secrets for fields that are secret. An event says that others would be.
-func (r *flowRun) input(ctx context.Context, c workflow.Command) (json.RawMessage, *workflow.Event, error) {
+func (r *flowRun) input(ctx context.Context, c *workflow.Command) (json.RawMessage, *workflow.Event, error) {
 	input, err := r.veil.openInput(ctx, c.Input, c.Action)
 	if !errors.Is(err, errSpilt) {
 		return input, nil, err
@@ -76,7 +84,7 @@ func (r *flowRun) input(ctx context.Context, c workflow.Command) (json.RawMessag
 	return nil, ev, nil
 }
 
-func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (*workflow.Event, error) {
+func (r *flowRun) governed(ctx context.Context, c *workflow.Command, call Call) (*workflow.Event, error) {
 	for {
 		rules := r.e.rulesNow() // before: what is denied by others than these is tried by these
 		out, err := r.t.Do(ctx, call).Get()
@@ -94,7 +102,7 @@ func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (
 		case action.StoreUnavailable:
 			return nil, out.Err()
 		case action.Cancelled, action.TaskClosed:
-			if ev, err := r.refusedByTask(ctx, c, call.ID); ev != nil || err != nil {
+			if ev, err := r.refusedByTask(ctx, c.Kind, call.ID); ev != nil || err != nil {
 				return ev, err
 			}
 		}
@@ -112,7 +120,7 @@ func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (
 
 // refusedByTask finds out why a call is cancelled: because that is how it ended, where there is neither event nor error; or
 // because its task has ended, or its agent is halted, which a workflow sits out.
-func (r *flowRun) refusedByTask(ctx context.Context, c workflow.Command, id string) (*workflow.Event, error) {
+func (r *flowRun) refusedByTask(ctx context.Context, kind workflow.CommandKind, id string) (*workflow.Event, error) {
 	reply, err := r.e.apply(ctx, engine.ReadCall(r.t.agent.name, r.t.local, id))
 	if err != nil {
 		return nil, failedStore(err)
@@ -132,7 +140,7 @@ func (r *flowRun) refusedByTask(ctx context.Context, c workflow.Command, id stri
 		return nil, err
 	case !v.Task.Status.Ended():
 		return nil, errLater
-	case c.Kind == workflow.Compensate:
+	case kind == workflow.Compensate:
 		return nil, nil // an instance that is unwinding cannot be cancelled: it is told that this cannot be undone
 	}
 	ev := r.gone()
@@ -157,7 +165,7 @@ func (e *Engine) rulesNow() string {
 
 // compensate undoes a call that completed.
 func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	input, spilt, err := r.input(ctx, c)
+	input, spilt, err := r.input(ctx, &c)
 	if spilt != nil || err != nil {
 		return spilt, err
 	}
@@ -171,12 +179,12 @@ func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow
 			return nil, err
 		}
 		if out != nil {
-			ev := r.answer(workflow.Called, c)
+			ev := r.answer(workflow.Called, &c)
 			ev.Outcome = out
 			return ev, nil
 		}
 	}
-	return r.governed(ctx, c, call)
+	return r.governed(ctx, &c, call)
 }
 
 // declared is the call that undoes another as its action declares; an outcome where there is none.
@@ -212,7 +220,7 @@ func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event
 	if c.Kind == workflow.Evaluate {
 		return r.guard(ctx, c)
 	}
-	ev := *r.answer(workflow.Verified, c)
+	ev := *r.answer(workflow.Verified, &c)
 	doc, err := r.veil.openAll(ctx, c.Document)
 	if err != nil {
 		return ev, err
@@ -254,7 +262,7 @@ func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event
 }
 
 func (r *flowRun) guard(ctx context.Context, c workflow.Command) (workflow.Event, error) {
-	ev := *r.answer(workflow.Guarded, c)
+	ev := *r.answer(workflow.Guarded, &c)
 	doc, err := r.veil.openAll(ctx, c.Document)
 	if err != nil {
 		return ev, err

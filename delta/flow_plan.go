@@ -12,7 +12,7 @@ import (
 
 // plan asks a proposer. What that costs is reserved before and charged after, like all planning.
 func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	ev := r.answer(workflow.Planned, c)
+	ev := r.answer(workflow.Planned, &c)
 	p := r.e.flows.Proposers[c.Planner]
 	if p == nil {
 		ev.Failure = action.Fail(action.Unavailable, "planner %q is not configured", c.Planner)
@@ -39,7 +39,7 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 	case f.Code == action.StoreUnavailable || f.Code == action.Stale:
 		return nil, f
 	case f.Code == action.Cancelled || f.Code == action.TaskClosed:
-		return r.refusedByTask(ctx, c, "")
+		return r.refusedByTask(ctx, c.Kind, "")
 	default:
 		ev.Failure = f
 		return ev, nil

@@ -88,6 +88,7 @@ type flowPlaces struct {
 	input places
 	steps map[string]*stepPlaces
 	types map[string]workflow.Type
+	spilt []error // what the workflow hands to fields that are none
 }
 
 // any reports whether there are any.
@@ -125,7 +126,22 @@ const (
 
 // placesIn returns the secrets of a workflow. A contract that cannot be used is reported where it is used.
 func (e *Engine) placesIn(d *workflow.Definition, a *Agent) *flowPlaces {
-	return e.placesWithin(d, a, 0)
+	of := placesKey{d, a}
+	if got, ok := e.flows.places.Load(of); ok {
+		f, _ := got.(*flowPlaces)
+		return f
+	}
+	f := e.placesWithin(d, a, 0)
+	f.spilt = e.spills(d, a, f)
+	if e.flows.definition(d.Name(), d.Version()) == d && a.card == nil { // else it is made anew each time
+		e.flows.places.Store(of, f)
+	}
+	return f
+}
+
+type placesKey struct {
+	d *workflow.Definition
+	a *Agent
 }
 
 func (e *Engine) placesWithin(d *workflow.Definition, a *Agent, depth int) *flowPlaces {
@@ -257,14 +273,11 @@ func (w *taint) source(from string, own *stepPlaces) (to *places, rest []string)
 
 // spills reports secrets that the workflow hands to fields of calls that are none: they would stand there for all to read,
 // and the call is refused when it is made.
-func (e *Engine) spills(d *workflow.Definition, a *Agent) (faults []error) {
-	if a == nil {
+func (e *Engine) spills(d *workflow.Definition, a *Agent, f *flowPlaces) (faults []error) {
+	if !f.any() {
 		return nil
 	}
-	w := &taint{e: e, a: a, spec: d.Spec()}
-	if w.f = e.placesIn(d, a); !w.f.any() {
-		return nil
-	}
+	w := &taint{e: e, a: a, spec: d.Spec(), f: f}
 	w.each(func(s *workflow.Step) {
 		if takes, _ := a.secretsOf(s.Action); s.Planner == "" { // else it is the planner's input
 			faults = append(faults, w.spilt(s.Name, s.Action, s.Map, secretPlaces(takes), w.f.steps[s.Name])...)

@@ -3,11 +3,49 @@ package delta
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
+
+// tell gives an instance that this run does not hold an event, and makes it due.
+func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.State) (workflow.Event, error)) error {
+	for range flowTries {
+		v, err := r.e.lookAtTask(ctx, r.t.agent.name, r.t.local)
+		if err != nil {
+			return failedStore(err)
+		}
+		if r.k, err = r.t.readFlow(ctx); err != nil {
+			return err
+		}
+		switch {
+		case !v.Exists():
+			return ErrNoTask
+		case v.Task.Status.Ended():
+			return action.Fail(action.TaskClosed, "the task is %s", v.Task.Status)
+		case r.k.Ver == 0:
+			return action.Fail(action.NotLegal, "the instance has not begun yet; no worker has taken it up")
+		}
+		ev, err := event(v, &r.k.State)
+		if err != nil {
+			return err
+		}
+		ev.At = r.e.clock()
+		state, steps, why, err := r.turn(ctx, r.k.State, ev)
+		switch {
+		case err != nil:
+			return err
+		case why != "":
+			return fmt.Errorf("%w: %s", errAbsorbed, why)
+		}
+		if ok, err := r.commit(ctx, state, steps, 0); ok || err != nil {
+			return err
+		}
+	}
+	return action.Fail(action.Stale, "the instance changed %d times while this was written; try again", flowTries)
+}
 
 // tellFlow hands an event in to an instance that somebody else may have in hand, and makes it due. One that takes no notice
 // is no error.
@@ -48,10 +86,11 @@ func (e *Engine) tellFlow(ctx context.Context, agent, task string, sealed map[st
 		if step.Event, err = json.Marshal(ev); err != nil {
 			return err
 		}
-		x, _, err := engine.FlowTurn(agent, task, &k, []engine.FlowStep{step}, &turn.State, 0, e.clock())
+		state, err := json.Marshal(turn.State)
 		if err != nil {
 			return err
 		}
+		x, _ := engine.FlowTurn(agent, task, &k, []engine.FlowStep{step}, string(state), 0, e.clock())
 		reply, err := e.apply(ctx, x)
 		if err != nil {
 			return failedStore(err)
@@ -67,19 +106,9 @@ func (e *Engine) tellFlow(ctx context.Context, agent, task string, sealed map[st
 
 // hideFrom hides in an event what the instance that is told it takes for secret.
 func (e *Engine) hideFrom(ctx context.Context, agent, task string, d *workflow.Definition, k *engine.FlowKnown, sealed map[string]string, ev workflow.Event) (workflow.Event, map[string]string, error) {
-	e.mu.Lock()
-	s := e.agents[agent]
-	e.mu.Unlock()
-	if s == nil {
-		if err := e.adoptStored(ctx, agent); err != nil {
-			return ev, nil, err
-		}
-		e.mu.Lock()
-		s = e.agents[agent]
-		e.mu.Unlock()
-	}
-	if s == nil {
-		return ev, nil, ErrNoAgent
+	s, err := e.agentNamed(ctx, agent)
+	if err != nil {
+		return ev, nil, err
 	}
 	f, err := e.veilOf(ctx, e.adopt(s, task), d)
 	if err != nil {

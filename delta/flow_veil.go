@@ -76,6 +76,13 @@ func (f *flowVeil) met() map[string]string {
 // idle reports whether there is nothing to hide and nothing to open.
 func (f *flowVeil) idle() bool { return !f.all && len(f.sealed) == 0 }
 
+// nothing reports whether no secret is met or to be expected: most workflows have none.
+func (f *flowVeil) nothing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.idle() && !f.at.any()
+}
+
 // usable reports why an instance that carries secrets cannot be gone on with here.
 func (f *flowVeil) usable(ctx context.Context) error {
 	f.mu.Lock()
@@ -215,6 +222,11 @@ func (f *flowVeil) openAll(ctx context.Context, doc json.RawMessage) (json.RawMe
 // openPersonal opens a document for a planner: no secrets.
 func (f *flowVeil) openPersonal(ctx context.Context, doc json.RawMessage) (json.RawMessage, error) {
 	return f.open(ctx, doc, func(_ []string, what string) bool { return strings.HasPrefix(what, personal) })
+}
+
+// openAt opens a document where places are secret, and all of one about somebody: of its facts nothing can be read.
+func (f *flowVeil) openAt(ctx context.Context, doc json.RawMessage, secret places) (json.RawMessage, error) {
+	return f.open(ctx, doc, func(at []string, _ string) bool { return f.all || secret.covers(at) })
 }
 
 // openInput opens the input of a call. A digest that would stay in it is errSpilt: the function would take it for a value.
@@ -357,6 +369,9 @@ func stepOf(s *workflow.State, id string) string {
 
 // event is an event as it may be written down, and what the digests in it stand for.
 func (f *flowVeil) event(ctx context.Context, s *workflow.State, ev workflow.Event) (workflow.Event, map[string]string, error) {
+	if f.nothing() {
+		return ev, nil, nil
+	}
 	doc := &ev.Output
 	if ev.Outcome != nil {
 		out := *ev.Outcome
