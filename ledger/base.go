@@ -104,25 +104,28 @@ func (l *Log) Base(n int64, link string) (Base, error) {
 // BaseIn finds the base of a ledger in its records: nothing where they begin with the first one, else the checkpoint
 // (LedgerPruned) among them that says what came before. It is a *BrokenError where there is none: records were taken out.
 func BaseIn(records []txn.Stored) (Base, error) {
+	e, err := CheckpointIn(records)
+	if err != nil || e == nil {
+		return Base{}, err
+	}
+	return BaseOf(e)
+}
+
+// CheckpointIn finds the event that [BaseIn] goes by, nil where the records begin with the first one.
+func CheckpointIn(records []txn.Stored) (*Event, error) {
 	if len(records) == 0 || records[0].Seq <= 1 {
-		return Base{}, nil
+		return nil, nil
 	}
 	first := records[0].Seq
 	for i := range records {
 		if !strings.Contains(records[i].Val, string(LedgerPruned)) {
 			continue
 		}
-		e, err := Decode(records[i].Val)
-		if err != nil || e.Type != LedgerPruned || e.ToSeq != first-1 {
-			continue
+		if e, err := Decode(records[i].Val); err == nil && e.Type == LedgerPruned && e.ToSeq == first-1 {
+			return &e, nil
 		}
-		b, err := BaseOf(&e)
-		if err != nil {
-			return Base{}, fmt.Errorf("record %d: %w", records[i].Seq, err)
-		}
-		return b, nil
 	}
-	return Base{}, &BrokenError{Missing, 1, first}
+	return nil, &BrokenError{Missing, 1, first}
 }
 
 // BaseOf reads the base that a checkpoint holds.
