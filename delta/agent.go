@@ -9,6 +9,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
 )
 
@@ -195,7 +196,7 @@ func nodes(defs map[string]*declaration, order []string) []statespace.Node {
 			n.Secret = append(n.Secret, d.out.Secrets()...)
 		}
 		for _, p := range d.needs {
-			n.Needs = append(n.Needs, statespace.Need{Action: p.name, Bind: p.binds, Consumed: p.consumed, Within: p.within, Across: p.across})
+			n.Needs = append(n.Needs, statespace.Need{Action: p.name, Bind: p.binds, Consumed: p.consumed, Within: p.within, Across: p.across, Workflow: p.flow, Version: p.version})
 		}
 		out = append(out, n)
 	}
@@ -206,7 +207,7 @@ func nodes(defs map[string]*declaration, order []string) []statespace.Node {
 func (a *Agent) notHeld(order []string) (names []string) {
 	for _, name := range order {
 		for _, p := range a.defs[name].needs {
-			if p.action != nil && a.defs[p.name] == nil {
+			if p.action != nil && !p.flow && a.defs[p.name] == nil {
 				names = append(names, p.name)
 			}
 		}
@@ -218,6 +219,10 @@ func (a *Agent) notHeld(order []string) (names []string) {
 func (a *Agent) checkBindings(order []string) (faults []error) {
 	for _, name := range order {
 		for _, p := range a.defs[name].needs {
+			if p.flow {
+				faults = append(faults, fitsFlow(a.defs[name], &p)...)
+				continue
+			}
 			other := a.defs[p.name]
 			if other == nil {
 				continue // said by the graph
@@ -240,6 +245,10 @@ func fits(mine, theirs *declaration, b statespace.Bind) error {
 	if b.Output {
 		side, what = theirs.out, "output"
 	}
+	return fitsSide(mine, side, what, b)
+}
+
+func fitsSide(mine *declaration, side *schema.Schema, what string, b statespace.Bind) error {
 	if side == nil { // a raw action says nothing about its output: the value decides
 		return nil
 	}

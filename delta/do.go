@@ -290,6 +290,9 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 		case d.Txn == nil:
 			return t.refused(o, d.Refusal)
 		}
+		if err := t.opened(); err != nil { // the versions that it pins may be those of another task of its id
+			return t.refused(o, failedStore(err))
+		}
 		sent := time.Now()
 		reply, err := t.send(ctx, d.Txn)
 		if err != nil {
@@ -326,6 +329,9 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 		o.call.Intent.ID, o.call.Owner = t.engine.cfg.ID(), t.engine.newOwner()
 		o.call.Again, o.call.Resume = true, false
 		round++
+	}
+	if err := t.opened(); err != nil { // all of it changed
+		return t.refused(o, failedStore(err))
 	}
 	return t.refused(o, action.Fail(action.Stale, "the state changed %d times while this was decided; try again", rounds))
 }

@@ -82,10 +82,11 @@ func (i *Instance) Run(ctx context.Context) (workflow.State, error) {
 // driveAll drives an instance and those nested in it; it rests where nothing goes on any more.
 func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.State, err error) {
 	for {
-		if err := e.drive(ctx, t); err != nil {
+		was, err := e.drive(ctx, t)
+		if err != nil {
 			return false, s, err
 		}
-		k, err := t.readFlow(ctx)
+		k, err := e.readFlowOn(ctx, t.agent.name, t.local, &was)
 		if err != nil || k.Ver == 0 {
 			return false, s, err
 		}
@@ -116,7 +117,7 @@ func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.
 			moved = true
 		}
 		if moved {
-			again, err := t.readFlow(ctx)
+			again, err := e.readFlowOn(ctx, t.agent.name, t.local, &k)
 			if err != nil {
 				return false, s, err
 			}

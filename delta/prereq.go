@@ -7,16 +7,21 @@ import (
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
-// Prereq is what an action may need: another action, or a [Pre] that says on which fields. It is sealed.
+// Prereq is what an action may need: another action, or a [Pre] that says on which fields, or that a workflow completed. It
+// is sealed.
 type Prereq interface{ prerequisite() Pre }
 
-// Pre is a prerequisite: an Ok of an action, perhaps only for the same values of some fields. It is a value; methods
+// Pre is a prerequisite: an Ok of an action, or a workflow that completed, perhaps only for the same values of some fields. It is a value; methods
 // return changed copies. Several bindings bind jointly: all of them to one and the same Ok.
 type Pre struct {
 	name     string
 	action   *declaration // nil where only the name is known
+	flow     bool         // name is that of a workflow
+	version  string       // of the workflow, "" for any
+	def      *workflow.Definition
 	binds    []statespace.Bind
 	consumed bool
 	within   time.Duration
@@ -35,6 +40,31 @@ var errNotBuilt = errors.New("action is nil, or was not built; make it with Defi
 
 // Named refers to an action by name, where its value is not at hand. The agent's Build resolves it.
 func Named(name string) Pre { return Pre{name: name} }
+
+// Completed makes that a workflow completed a prerequisite, in whatever version: one that [Task.StartWorkflow] or a SUB_SOP ran
+// as a child of the task or, with [Pre.Across], one that an earlier task of the agent ran. On and OnAs bind on what it was
+// started with, OnOutput on what it gave. What completed and is undone counts no more.
+func Completed(d *workflow.Definition) Pre {
+	if d == nil {
+		return Pre{faults: []error{errors.New("the workflow is nil")}}
+	}
+	return Pre{name: d.Name(), flow: true, def: d}
+}
+
+// CompletedNamed is [Completed] where the definition is not at hand.
+func CompletedNamed(name string) Pre { return Pre{name: name, flow: true} }
+
+// Version makes it a prerequisite that the workflow completed in that version.
+func (p Pre) Version(v string) Pre {
+	switch {
+	case !p.flow:
+		p.faults = append(slices.Clip(p.faults), errors.New("only of a workflow a version can be asked for"))
+	case v == "":
+		p.faults = append(slices.Clip(p.faults), errors.New("the version is empty; leave it out for any"))
+	}
+	p.version = v
+	return p
+}
 
 func (a *Action[In, Out]) prerequisite() Pre {
 	if a.definition() == nil {

@@ -190,8 +190,8 @@ func TestI07_SixtyFourAtOnce(t *testing.T) {
 	assert.Equal(t, a.granted.Calls, ran, "every executed call is granted, and no other")
 	assert.Positive(t, counts[action.OK], "%v", counts)
 	assert.Positive(t, counts[action.BudgetExhausted], "%v", counts)
-	for c := range counts {
-		assert.Contains(t, []action.Code{action.OK, action.Failed, action.Panicked, action.StartedUnknown, action.BudgetExhausted, action.NotLegal, action.Stale}, c)
+	for c := range counts { // so many failures in a row may have a person asked
+		assert.Contains(t, []action.Code{action.OK, action.Failed, action.Panicked, action.StartedUnknown, action.BudgetExhausted, action.NotLegal, action.Stale, action.ApprovalRequired}, c)
 	}
 }
 

@@ -22,6 +22,9 @@ func (t *Task) reload(ctx context.Context) (bool, error) {
 	told := [2]int64{t.flow.told, t.state.flow.told}
 	t.state.mu.Unlock()
 	loaded, err := t.engine.store.Load(ctx, t.agent.name, t.local, have)
+	if err == nil {
+		err = t.opened() // what was read may be of another task of its id: this one was pruned
+	}
 	if err != nil {
 		return false, err
 	}

@@ -403,8 +403,13 @@ func (e *Engine) who(identity, reason string) engine.Who {
 
 // change applies an operator's transaction, computed on a fresh view, and again when it lost a race.
 func (t *Task) change(ctx context.Context, compute func(*engine.View) (*txn.Txn, error)) error {
+	return t.changeAs(ctx, t.peek, compute)
+}
+
+// changeAs is change for who says how to look: [Task.stands] where only the task counts.
+func (t *Task) changeAs(ctx context.Context, look func(context.Context) (*engine.View, error), compute func(*engine.View) (*txn.Txn, error)) error {
 	for range rounds {
-		v, err := t.peek(ctx)
+		v, err := look(ctx)
 		if err != nil {
 			return err
 		}

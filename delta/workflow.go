@@ -197,17 +197,9 @@ type Instance struct {
 // passes the strict edge and the workflow's schema; nil is an empty object. Nothing runs by itself: see [Engine.Work] and
 // [Instance.Run].
 func (e *Engine) StartWorkflow(ctx context.Context, d *workflow.Definition, g Goal, input json.RawMessage) (*Instance, error) {
-	if d == nil || e.flows.definition(d.Name(), d.Version()) != d {
-		return nil, fmt.Errorf("start workflow: %w", ErrNoWorkflow)
+	if err := e.runs(d, &g, input); err != nil {
+		return nil, err
 	}
-	doc, err := e.flows.input(d, input)
-	if err != nil {
-		return nil, fmt.Errorf("start workflow %q: %w", d.Name(), err)
-	}
-	if faults := unheld(d, g.Agent); len(faults) > 0 {
-		return nil, fmt.Errorf("start workflow %q: %w", d.Name(), errors.Join(faults...))
-	}
-	g.flow = &engine.FlowOf{Workflow: d.Name(), Version: d.Version(), Input: doc}
 	t, err := e.Start(ctx, g)
 	if err != nil {
 		return nil, fmt.Errorf("workflow %q: %w", d.Name(), err)
@@ -216,11 +208,27 @@ func (e *Engine) StartWorkflow(ctx context.Context, d *workflow.Definition, g Go
 	return &Instance{t, d, *g.flow}, nil
 }
 
+// runs makes a goal one that a workflow reaches.
+func (e *Engine) runs(d *workflow.Definition, g *Goal, input json.RawMessage) error {
+	if d == nil || e.flows.definition(d.Name(), d.Version()) != d {
+		return fmt.Errorf("start workflow: %w", ErrNoWorkflow)
+	}
+	doc, err := e.flows.input(d, input)
+	if err != nil {
+		return fmt.Errorf("start workflow %q: %w", d.Name(), err)
+	}
+	if faults := unheld(d, g.Agent); len(faults) > 0 {
+		return fmt.Errorf("start workflow %q: %w", d.Name(), errors.Join(faults...))
+	}
+	g.flow = &engine.FlowOf{Workflow: d.Name(), Version: d.Version(), Input: doc}
+	return nil
+}
+
 func (f *flows) input(d *workflow.Definition, input json.RawMessage) (json.RawMessage, error) {
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	contract := d.Spec().Input
+	contract := d.Input()
 	if contract == nil {
 		doc, no := schema.Canonical(input, 0)
 		return json.RawMessage(doc.Text()), failureOr(no)
@@ -238,17 +246,9 @@ func unheld(d *workflow.Definition, a *Agent) (faults []error) {
 	if a == nil {
 		return nil // Start says so
 	}
-	for _, p := range d.Spec().Phases {
-		for _, s := range p.Steps {
-			names := []string{s.Action}
-			if s.Undo != nil {
-				names = append(names, s.Undo.Action)
-			}
-			for _, name := range names {
-				if name != "" && a.defs[name] == nil {
-					faults = append(faults, fmt.Errorf("step %q calls %q, which agent %q does not hold: grant it", s.Name, name, a.name))
-				}
-			}
+	for step, name := range d.Calls() {
+		if a.defs[name] == nil {
+			faults = append(faults, fmt.Errorf("step %q calls %q, which agent %q does not hold: grant it", step, name, a.name))
 		}
 	}
 	return faults

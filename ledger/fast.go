@@ -161,8 +161,11 @@ func (w *text) flow(f *Flow) {
 	w.str("step", f.Step)
 	w.str("kind", f.Kind)
 	w.num("iteration", int64(f.Iteration))
+	vouched := w.vouched
+	w.vouched = false // nobody does for these
 	w.raw("event", f.Event)
 	w.raw("spec", f.Spec)
+	w.vouched = vouched
 	w.b = append(w.b, '}')
 }
 

@@ -92,6 +92,16 @@ func TestAppendEventWritesWhatEncodingJSONDoes(t *testing.T) {
 	})
 }
 
+// Who vouches for input, output and state does so for nothing else.
+func TestAppendKnownLooksAtWhatNobodyVouchesFor(t *testing.T) {
+	e := Event{V: Version, Type: WorkflowStart, Flow: &Flow{Event: json.RawMessage(`{"a": 1}`), Spec: json.RawMessage(`{"b": 2}`)}}
+	want, err := encodeSlow(e)
+	require.NoError(t, err)
+	got, err := AppendKnown(nil, &e, "")
+	require.NoError(t, err)
+	require.Equal(t, want, string(got))
+}
+
 func TestAppendOutcomeWritesWhatEncodingJSONDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o action.Outcome

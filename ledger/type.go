@@ -174,6 +174,12 @@ const (
 	// FlowControl pauses, resumes or cancels an instance: Text, Identity.
 	FlowControl Type = "control"
 
+	// FlowDone says that a workflow completed that the task's actions may need: Action is its name, Version, Facts, Bulk; Child
+	// is the child of the task that ran it, "" where the task did, for later tasks.
+	FlowDone Type = "workflow_done"
+	// FlowUndone takes that back, before the workflow is undone: as FlowDone. Without Facts, what was not yet written never will be.
+	FlowUndone Type = "workflow_undone"
+
 	// HookFailed is a hook that returned an error, panicked or took too long: Failure, Text names the hook.
 	HookFailed Type = "hook_failed"
 	// Note is anything an operator or the engine wants remembered: Text.
@@ -188,7 +194,7 @@ var types = []Type{
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
 	AgentDeclared, AgentConfigured, TaskPruned, LedgerPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
-	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl,
+	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
 }
 
 // Types returns every type, in the order of their declaration.

@@ -20,7 +20,8 @@ func (e *PrunedError) Error() string {
 }
 
 // LostError says that a store has lost writes which it had acknowledged: it knows an older revision of a task, or of the
-// agent itself where Task is "", than this process was told of. It is returned once for each loss.
+// agent itself where Task is "", than this process was told of, or others have gone on from an older one since. It is
+// returned once for each loss.
 type LostError struct {
 	Agent, Task string
 	Had, Has    int64 // revisions: what had been acknowledged, and what is left
@@ -31,5 +32,9 @@ func (e *LostError) Error() string {
 	if e.Task != "" {
 		what = fmt.Sprintf("task %q of %s", e.Task, what)
 	}
-	return fmt.Sprintf("the store lost acknowledged writes of %s: revision %d was acknowledged and %d is left, as after a fail-over to a replica that lagged", what, e.Had, e.Has)
+	left := fmt.Sprintf("and %d is left", e.Has)
+	if e.Has >= e.Had {
+		left = fmt.Sprintf("and is not in what others have brought to revision %d since", e.Has)
+	}
+	return fmt.Sprintf("the store lost acknowledged writes of %s: revision %d was acknowledged %s, as after a restore from an older copy or a fail-over to a replica that lagged", what, e.Had, left)
 }

@@ -12,8 +12,10 @@ import (
 
 // Graph is the compiled declaration of an agent's actions. It does not change.
 type Graph struct {
-	nodes      []Node
-	index      map[string]int
+	nodes      []Node // the actions, and after them the workflows that any of them needs
+	actions    int
+	index      map[string]int // of the actions
+	flows      map[string]int // of the workflows, by what their keys begin with
 	needs      [][]need
 	sets       []fieldSet
 	byKey      map[string]int // field sets by their key
@@ -48,9 +50,9 @@ type fieldSet struct {
 // Compile checks and compiles an agent's actions; others are the names of actions that exist but that the agent does not
 // hold. The error joins every fault found, in the order of the declaration, cycles last.
 func Compile(nodes []Node, others ...string) (*Graph, error) {
-	g := &Graph{index: make(map[string]int, len(nodes)), byKey: map[string]int{}}
+	g := &Graph{index: make(map[string]int, len(nodes)), flows: map[string]int{}, byKey: map[string]int{}}
 	faults := g.declare(nodes)
-	for i := range g.nodes {
+	for i := range g.actions {
 		faults = append(faults, g.resolve(i, others)...)
 	}
 	order, cycles := g.sort()
@@ -90,17 +92,18 @@ func (g *Graph) declare(nodes []Node) (faults []error) {
 		g.nodes = append(g.nodes, n)
 	}
 	n := len(g.nodes)
+	g.actions = n
 	g.needs, g.setsOf, g.dependents, g.rank = make([][]need, n), make([][]int, n), make([][]int, n), make([]int, n)
 	return faults
 }
 
 // resolve compiles the needs of one action.
 func (g *Graph) resolve(i int, others []string) (faults []error) {
-	n := &g.nodes[i]
+	n := g.nodes[i]
 	seen := map[string]bool{}
 	for _, nd := range n.Needs {
 		fault := func(err error) {
-			faults = append(faults, fmt.Errorf("action %s needs %s: %w", n.Name, nd.Action, err))
+			faults = append(faults, fmt.Errorf("action %s needs %s: %w", n.Name, nd.what(), err))
 		}
 		for _, err := range checkNeed(nd) {
 			fault(err)
@@ -112,10 +115,12 @@ func (g *Graph) resolve(i int, others []string) (faults []error) {
 		}
 		p, held := g.index[nd.Action]
 		switch {
+		case nd.Workflow:
+			g.needs[i] = append(g.needs[i], g.bind(nd, g.flow(nd), &n))
 		case nd.Action == n.Name:
 			fault(errors.New("an action cannot need itself"))
 		case held:
-			g.needs[i] = append(g.needs[i], g.bind(nd, p, n))
+			g.needs[i] = append(g.needs[i], g.bind(nd, p, &n))
 		case slices.Contains(others, nd.Action):
 			fault(errors.New("the agent does not hold it; add it to the agent's actions"))
 		default:
@@ -138,6 +143,7 @@ func checkNeed(nd Need) (faults []error) {
 	if nd.Across && nd.Consumed {
 		faults = append(faults, errors.New("across tasks and consumed: what is used up is of one task"))
 	}
+	faults = append(faults, nd.checkWorkflow()...)
 	mine, theirs := map[string]bool{}, map[string]bool{}
 	for _, b := range nd.Bind {
 		if err := checkPath(b.Mine); err != nil {
@@ -164,7 +170,7 @@ func identity(nd Need) string {
 		binds[i] = quote(b.Mine) + quote(fieldText(b.Theirs, b.Output))
 	}
 	slices.Sort(binds)
-	return nd.Action + "@" + strings.Join(binds, ",")
+	return nd.source() + "@" + strings.Join(binds, ",")
 }
 
 // bind resolves a need of n on action p, and notes the field set.
@@ -231,8 +237,8 @@ func (g *Graph) finish() {
 
 // Names returns the actions in declaration order.
 func (g *Graph) Names() []string {
-	out := make([]string, len(g.nodes))
-	for i := range g.nodes {
+	out := make([]string, g.actions)
+	for i := range out {
 		out[i] = g.nodes[i].Name
 	}
 	return out

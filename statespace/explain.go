@@ -19,20 +19,22 @@ const (
 
 // Unmet is one need that is not met. It names actions that may be hidden from a planner: it is for operators.
 type Unmet struct {
-	Need   int // its place in the declaration
-	Action string
-	Bind   []Bind
-	Values []string // of a call: JSON, in the order of Bind; nil where secret, missing or not about a call
-	Reason Reason
-	Field  string // with Missing: the path
-	Within time.Duration
-	Across bool // an Ok of an earlier task would do
+	Need     int // its place in the declaration
+	Action   string
+	Workflow bool   // Action names a workflow, which has not completed
+	Version  string // of the workflow, "" for any
+	Bind     []Bind
+	Values   []string // of a call: JSON, in the order of Bind; nil where secret, missing or not about a call
+	Reason   Reason
+	Field    string // with Missing: the path
+	Within   time.Duration
+	Across   bool // an Ok of an earlier task would do
 }
 
 // String returns a line such as "needs confirm-order on orderId".
 func (u Unmet) String() string {
 	var b strings.Builder
-	b.WriteString("needs " + u.Action)
+	b.WriteString("needs " + whatIs(u.Action, u.Workflow, u.Version))
 	for i, bind := range u.Bind {
 		b.WriteString([]string{" on ", ", "}[min(i, 1)] + bind.Mine)
 		if i < len(u.Values) {
@@ -88,7 +90,7 @@ func (g *Graph) Explain(name string, s *Set, now int64) ([]Unmet, error) {
 }
 
 func (n *need) unmet(place int) Unmet {
-	return Unmet{Need: place, Action: n.Action, Bind: slices.Clone(n.Bind), Reason: Never, Within: n.Within, Across: n.Across}
+	return Unmet{Need: place, Action: n.Action, Workflow: n.Workflow, Version: n.Version, Bind: slices.Clone(n.Bind), Reason: Never, Within: n.Within, Across: n.Across}
 }
 
 // Check judges one call: what it rests on, and which of that does not hold at store time now (µs). The call is

@@ -35,6 +35,11 @@ func (g *Graph) Facts(name string, input, output any) (Facts, error) {
 	if err != nil {
 		return out, err
 	}
+	return g.factsOf(i, input, output)
+}
+
+// factsOf returns what the action or the workflow of that index establishes.
+func (g *Graph) factsOf(i int, input, output any) (out Facts, err error) {
 	found := make([]tuples, len(g.setsOf[i]))
 	for k, id := range g.setsOf[i] {
 		s := &g.sets[id]

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
 // MaxKey is the length in bytes above which a key has its values hashed.
@@ -29,14 +27,17 @@ type Value struct {
 //	confirm-order@orderId="ORD-1"                 … with this value
 //	stat@output:path="/a",output:size=7           … with these values in one Ok, sorted by field
 //	login@token#9f86d081…                         … with a value that is secret, or too long to show
+//	workflow:onboard:2@customer="C1"               a workflow that completed, in that version, with this value
 //	^3600000000^confirm-order@orderId="ORD-1"     … that later tasks may rest on for an hour, in µs
 //
 // A path that holds other characters than letters, digits and _ . * $ / - is quoted as a JSON string.
 type Fact struct {
-	Action string
-	Lasts  time.Duration // how old it may get, where it outlasts its task; see [Lasting]
-	Values []Value       // sorted as in the key; none for an unbound fact
-	Hash   string        // hex SHA-256, or HMAC of it, where the values are hashed
+	Action   string
+	Workflow bool          // Action names a workflow, which completed
+	Version  string        // of the workflow, where the fact is about that version alone
+	Lasts    time.Duration // how old it may get, where it outlasts its task; see [Lasting]
+	Values   []Value       // sorted as in the key; none for an unbound fact
+	Hash     string        // hex SHA-256, or HMAC of it, where the values are hashed
 }
 
 // Key returns the key of the fact. Two facts that differ have different keys, up to a collision of SHA-256.
@@ -46,9 +47,9 @@ func (f Fact) Key() string {
 		fields[i], values[i] = fieldText(v.Path, v.Output), v.JSON
 	}
 	if f.Hash != "" {
-		return setKey(lasting(f.Lasts)+f.Action, fields) + "#" + f.Hash
+		return setKey(f.name(), fields) + "#" + f.Hash
 	}
-	_, key := makeKey(lasting(f.Lasts)+f.Action, fields, values, false, &Hash{})
+	_, key := makeKey(f.name(), fields, values, false, &Hash{})
 	return key
 }
 
@@ -167,7 +168,7 @@ func parseKey(key string) (Fact, error) {
 	if d, rest, ok := cutLasting(name); ok {
 		f.Lasts, f.Action, name = d, rest, rest
 	}
-	if err := action.CheckName(name); err != nil || !bound {
+	if err := f.named(name); err != nil || !bound {
 		return f, err
 	}
 	var values []string

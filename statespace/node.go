@@ -23,7 +23,7 @@ type Node struct {
 
 // Need is one prerequisite: an Ok of Action, for the values that the binds relate.
 type Need struct {
-	Action   string
+	Action   string        // a workflow, with Workflow
 	Bind     []Bind        // all relate to one and the same Ok; none: any Ok will do
 	Consumed bool          // a call uses the fact up
 	Within   time.Duration // the Ok must not be older; 0 is no limit, else at least a microsecond
@@ -31,6 +31,12 @@ type Need struct {
 	// Across says that an Ok of an earlier task answers the need too. It has a Within, and is not Consumed: what is used up
 	// is of one task.
 	Across bool
+
+	// Workflow says that Action names a workflow, and that it must have completed. Its input and its output are bound on like
+	// those of an action.
+	Workflow bool `json:",omitempty"`
+	// Version is the version of the workflow that must have completed, "" for any.
+	Version string `json:",omitempty"`
 }
 
 // Bind relates a field of the dependent's input to a field of the prerequisite. Paths are member names joined by dots. In

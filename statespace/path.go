@@ -13,10 +13,12 @@ import (
 // MaxPath is the most steps of a path.
 const MaxPath = 1000
 
-// Step is one action of a path.
+// Step is one action of a path, or a workflow that has to complete: what that costs is not known here.
 type Step struct {
-	Action string
-	Cost   action.Cost // expected
+	Action   string
+	Workflow bool
+	Version  string      // of the workflow, "" for any
+	Cost     action.Cost // expected
 }
 
 // Path is a sequence of actions that would make an action legal.
@@ -37,7 +39,7 @@ type Path struct {
 func (p Path) String() string {
 	var b strings.Builder
 	for _, s := range p.Steps {
-		b.WriteString(s.Action + " → ")
+		b.WriteString(whatIs(s.Action, s.Workflow, s.Version) + " → ")
 	}
 	if len(p.Boundary) == 0 {
 		return b.String() + p.Action
@@ -216,7 +218,7 @@ func (p *planner) path(target int) (Path, error) {
 			continue
 		}
 		ran[i] = true
-		out.Steps = append(out.Steps, Step{Action: node.Name, Cost: node.Cost})
+		out.Steps = append(out.Steps, p.g.step(i))
 		out.Weight += p.weigh(node.Cost)
 		if err == nil {
 			if out.Cost, err = out.Cost.Add(node.Cost); err != nil {
@@ -226,7 +228,7 @@ func (p *planner) path(target int) (Path, error) {
 	}
 	p.hidden(target, ran, beyond, edge)
 	for _, s := range out.Steps {
-		if edge[p.g.index[s.Action]] && !slices.Contains(out.Boundary, s.Action) {
+		if !s.Workflow && edge[p.g.index[s.Action]] && !slices.Contains(out.Boundary, s.Action) {
 			out.Boundary = append(out.Boundary, s.Action)
 		}
 	}

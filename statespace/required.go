@@ -6,6 +6,8 @@ import "time"
 type Requirement struct {
 	Need     int // its place in the declaration
 	Action   string
+	Workflow bool   // Action names a workflow
+	Version  string // of the workflow, "" for any
 	Key      string // the fact; "" where Missing says why there is none
 	SetKey   string // the field set: the bulk cell that may hold Value instead
 	Value    string // the values as they stand in a bulk cell; "" where unbound
@@ -33,7 +35,7 @@ func (g *Graph) Required(name string, input any) ([]Requirement, error) {
 
 func (g *Graph) require(n *need, input any) Requirement {
 	s := &g.sets[n.set]
-	r := Requirement{Action: n.Action, SetKey: s.key, Consumed: n.Consumed, Within: n.Within, Across: n.Across}
+	r := Requirement{Action: n.Action, Workflow: n.Workflow, Version: n.Version, SetKey: s.key, Consumed: n.Consumed, Within: n.Within, Across: n.Across}
 	values := make([]string, len(n.segs))
 	for i, segs := range n.segs {
 		v, ok := lookup(input, segs)

@@ -56,9 +56,9 @@ func (h *holding) at(value string) *standing {
 
 // NewSet returns the set of a task in which nothing has happened.
 func (g *Graph) NewSet() *Set {
-	n := len(g.nodes)
+	n := g.actions
 	s := &Set{g: g, held: make([]*holding, len(g.sets)), unmet: make([]int32, n), legal: make([]uint64, (n+63)/64)}
-	for i, needs := range g.needs {
+	for i, needs := range g.needs[:n] {
 		if s.unmet[i] = int32(len(needs)); len(needs) == 0 {
 			s.legal[i/64] |= 1 << (i % 64)
 		}

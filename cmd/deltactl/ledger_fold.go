@@ -100,7 +100,7 @@ func (d *desk) fold(ctx context.Context, id string) (foldedLedger, error) {
 			if err != nil {
 				return foldedLedger{}, err
 			}
-			if flow, err = engine.FlowRead(&reply); err != nil {
+			if flow, err = engine.FlowRead(&reply, nil); err != nil {
 				return foldedLedger{}, err
 			}
 		}

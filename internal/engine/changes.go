@@ -75,6 +75,10 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
+	case ledger.FlowDone:
+		c.done(e, text)
+	case ledger.FlowUndone:
+		c.undone(e)
 	case ledger.AgentHalted, ledger.AgentResumed, ledger.CallCancelled:
 		c.halts(e)
 	case ledger.AgentDeclared:

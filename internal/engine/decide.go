@@ -288,10 +288,7 @@ func (r *round) satisfied(need *statespace.Requirement) *action.Failure {
 		}
 		r.pinToken(name, t, has)
 		r.pinToken(tokenBulk+need.SetKey, bulk, listed)
-		if has {
-			return r.notLegal(need, "it was used by another call")
-		}
-		return r.notLegal(need, "it has not happened")
+		return r.notLegal(need, gone(t, has))
 	}
 	if within > 0 && t.At+within < r.call.Now {
 		n := r.view.Snap.Task.Counters[countFacts] // nothing was established since, the same again included

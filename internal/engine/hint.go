@@ -7,6 +7,9 @@ import (
 // hint tells a planner what a call still needs, where the prerequisite is something it can see: an action that exists for
 // it now. Of one that is hidden from it nothing is said.
 func (r *round) hint(need *statespace.Requirement) string {
+	if need.Workflow { // a planner is told of no workflow, and starts none
+		return ": a workflow has to complete first, which it cannot run itself"
+	}
 	if !r.visible(need.Action) {
 		return ""
 	}

@@ -14,7 +14,7 @@ local inTask, inAgent, reads, writesTask, expires = byte(A[2], 1, 5) -- 49 where
 -- of the agent are their heads, the first of the records is the lease, the second of the agent the pending outcomes.
 local oR, n = nT, nT + nR + nA
 local oA = n - nA
-local at, cur = 12, nil -- at is where the names begin
+local at, cur = 15, nil -- at is where the names begin
 if n < 1000 then
   local r
   if nT > 0 then
@@ -51,8 +51,26 @@ elseif nT > 0 and call('EXISTS', K[6]) == 1 then -- it was over and has gone; it
   taskRev, gone = 4503599627370496, true
 end
 
-local status, seq, untl, failed = 1, 0, '0', -1 -- status: 0 refused, 1 accepted, 2 accepted before
-if gone and writesTask == 49 then status = 0 end
+-- The records by which the caller knows task and agent: another one in their place is of another history, and nothing is
+-- written. Those of the agent's own ledger are counted from its end, because it may have been cut at its start.
+local other, known, by = 0, A[12], A[13]
+if known ~= '' then
+  local e = call('LINDEX', K[6], num(sub(known, 18)) - 1)
+  if not e or sub(e, 1, 16) ~= sub(known, 1, 16) then other = 1 end
+end
+if by == known and by ~= '' and A[14] == '6' then other = other * 3
+elseif by ~= '' then
+  local e, place = nil, num(sub(by, 18))
+  if byte(by, 17) == 65 then
+    local left = place - (headA and num(sub(headA, 17, 32)) or 0) - 1
+    e = left >= 0 and '' or call('LINDEX', K[num(A[14])], left) or by
+  else e = call('LINDEX', K[num(A[14])], place - 1) end
+  if not e or sub(e, 1, 16) ~= sub(by, 1, 16) then other = other + 2 end
+end
+
+local status, seq, untl, failed = 1, 0, '0', -1 -- status: 0 refused, 1 accepted, 2 accepted before, 3 of another history
+if other > 0 then status, failed = 3, other
+elseif gone and writesTask == 49 then status = 0 end
 
 -- The lease: phase, the phase that left it so, whether it is kept, until when (running) or from when on it may go (ended),
 -- sequence, then fence|step|owner, and behind a NUL the cells that its transactions put: length, name, version.

@@ -11,10 +11,11 @@ import (
 
 // The script's arguments:
 //
-//	phase flags fence owner  nT nR nA  keep step ttl lease  names…  entries…
+//	phase flags fence owner  nT nR nA  keep step ttl lease  task's record, agent's record, its key  names…  entries…
 //
 // with flags for: raises the task's revision, raises the agent's, reads, writes to the task, expires; nT field names of the
-// task's hash, nR of its records' and nA of the agent's; the name of the lease in its queue. Entries are of one letter and
+// task's hash, nR of its records' and nA of the agent's; the name of the lease in its queue; the
+// records by which the caller knows task and agent, and the number of the key of the latter's ledger. Entries are of one letter and
 // what it needs: first conditions on the time, then one for each field that a clause speaks of, in the order of the fields,
 // with all that the clauses want of it; then what is appended, in the order of the clauses. Its keys are those of task,
 // records, agent, leases, ends and the task's ledger, then the ledgers and queues that the clauses name.
@@ -61,7 +62,7 @@ var reserved = []string{"agent", "notes", "queue", "ends", "task", "records", "l
 // linkSize is the length of a chain link that is stored in place.
 const linkSize = 64
 
-func encode(ks *taskKeys, t *txn.Txn, keep int64) *encoder {
+func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encoder {
 	e := &encoder{keys: ks, t: t}
 	e.slots = make([]slot, 0, len(t.Clauses)+2)
 	e.next = make([]int32, len(t.Clauses))
@@ -94,6 +95,7 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64) *encoder {
 	e.int(t.Step)
 	e.int(t.TTL)
 	e.join(t.Task, "\n", t.Intent)
+	e.known(known, by)
 	for _, names := range e.names {
 		e.add(names...)
 	}
@@ -102,6 +104,16 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64) *encoder {
 		e.appends(&t.Clauses[i])
 	}
 	return e
+}
+
+// known writes the records by which the caller knows what it writes to, the agent's in the ledger by.
+func (e *encoder) known(s seen, by string) {
+	e.add(s.task.record.asked(), s.agent.record.asked())
+	if s.agent.record.seq == 0 {
+		e.add("0")
+		return
+	}
+	e.int(e.key(by))
 }
 
 // slot notes which fields a clause speaks of.

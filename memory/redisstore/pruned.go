@@ -41,12 +41,23 @@ func (s *Store) orPruned(ctx context.Context, loss error) error {
 	if !errors.As(loss, &lost) || lost.Task == "" {
 		return loss
 	}
-	switch err := s.client.ZScore(ctx, s.keys(lost.Agent).pruned(), lost.Task).Err(); {
-	case err == nil:
-		return &memory.PrunedError{Agent: lost.Agent, Task: lost.Task}
-	case errors.Is(err, redis.Nil):
-		return loss
-	default:
+	switch pruned, err := s.wasPruned(ctx, lost.Agent, lost.Task); {
+	case err != nil:
 		return fmt.Errorf("%w; whether it was pruned cannot be read: %w", loss, err)
+	case pruned:
+		return &memory.PrunedError{Agent: lost.Agent, Task: lost.Task}
+	}
+	return loss
+}
+
+// wasPruned reports whether a task of that id was dropped on purpose.
+func (s *Store) wasPruned(ctx context.Context, agent, task string) (bool, error) {
+	switch err := s.client.ZScore(ctx, s.keys(agent).pruned(), task).Err(); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, redis.Nil):
+		return false, nil
+	default:
+		return false, err
 	}
 }

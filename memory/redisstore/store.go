@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -108,24 +109,71 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	if err := s.begin(ctx); err != nil {
 		return txn.Reply{}, err
 	}
-	e := encode(s.taskKeys(t.Agent, t.Task), t, s.keep)
-	before := s.witness.ask(t.Agent, t.Task)
+	for {
+		before := s.witness.ask(t.Agent, t.Task)
+		reply, now, err := s.apply(ctx, t, before)
+		if err != nil {
+			return txn.Reply{}, s.done(ctx, "apply", err)
+		}
+		switch again, err := s.attest(ctx, t.Agent, t.Task, before, now); {
+		case err != nil:
+			return txn.Reply{}, err
+		case again:
+			continue // nothing was written
+		}
+		if reply.OK && reply.TaskRev+reply.AgentRev > 0 {
+			s.list(ctx, t.Agent)
+		}
+		return reply, nil
+	}
+}
+
+// apply sends a transaction that is refused where the server does not have what is known.
+func (s *Store) apply(ctx context.Context, t *txn.Txn, known seen) (reply txn.Reply, now answer, err error) {
+	e := encode(s.taskKeys(t.Agent, t.Task), t, s.keep, known, s.knownBy(t.Agent, known))
 	v, err := s.exchange(ctx, e)
 	if err != nil {
-		return txn.Reply{}, s.done(ctx, "apply", err)
+		return reply, now, err
 	}
 	var r reader
-	reply := r.reply(e, v)
-	if r.err != nil {
-		return txn.Reply{}, s.done(ctx, "apply", r.err)
+	reply = r.reply(e, v)
+	now.task.rev, now.agent.rev = reply.TaskRev, reply.AgentRev
+	if len(v) > 1 && r.number(v[0]) == otherHistory {
+		now.other(r.number(v[1]))
+	} else if w := written(t, reply); w.seq > 0 {
+		now.agent.record = w
+		if w.task == t.Task {
+			now.task.record = w
+		}
 	}
-	if err := s.witness.told(t.Agent, t.Task, before, reply.TaskRev, reply.AgentRev); err != nil {
-		return txn.Reply{}, s.orPruned(ctx, err)
+	return reply, now, r.err
+}
+
+// attest says what an answer means to what was known: nothing, a loss, or that it is to be asked for again, because the
+// record by which the agent was known was of a task that has been pruned.
+func (s *Store) attest(ctx context.Context, agent, task string, before seen, now answer) (again bool, err error) {
+	loss := s.witness.told(agent, task, before, now)
+	if loss == nil {
+		return false, nil
 	}
-	if reply.OK && reply.TaskRev+reply.AgentRev > 0 {
-		s.list(ctx, t.Agent)
+	if by := before.agent.record; now.otherAgent && by.task != "" {
+		switch pruned, err := s.wasPruned(ctx, agent, by.task); {
+		case err != nil:
+			return false, fmt.Errorf("%w; whether it was pruned cannot be read: %w", loss, err)
+		case pruned && by.task != task:
+			s.witness.drop(agent, by)
+			return true, nil
+		case pruned: // which is said of the task
+			now.otherAgent = false
+			s.witness.drop(agent, by)
+			if loss = s.witness.told(agent, task, before, now); loss == nil {
+				return true, nil
+			}
+		}
 	}
-	return reply, nil
+	loss = s.orPruned(ctx, loss)
+	s.witness.accept(agent, task, before, now)
+	return false, loss
 }
 
 func (s *Store) exchange(ctx context.Context, e *encoder) ([]any, error) {
@@ -143,24 +191,47 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	if have != nil && have.Gap {
 		have = nil
 	}
-	k := s.taskKeys(agent, task)
-	names, revs := []string{k.agent}, []string{"-1", "-1"}
+	for {
+		before := s.witness.ask(agent, task)
+		n, now, err := s.look(ctx, agent, task, have, before)
+		if err != nil {
+			return nil, s.done(ctx, "load", err)
+		}
+		if again, err := s.attest(ctx, agent, task, before, now); err != nil {
+			return nil, err
+		} else if !again {
+			return n, nil
+		}
+	}
+}
+
+// look reads a snapshot, and what there is of what is known.
+func (s *Store) look(ctx context.Context, agent, task string, have *txn.Snapshot, known seen) (*txn.Snapshot, answer, error) {
+	k, revs := s.taskKeys(agent, task), [2]string{"-1", "-1"}
+	if have != nil {
+		revs = [2]string{strconv.FormatInt(have.Task.Rev, 10), strconv.FormatInt(have.Agent.Rev, 10)}
+	}
+	names := []string{k.agent, k.agentLedger}
 	if task != "" {
 		names = append(names, k.task, k.ledger)
 	}
-	if have != nil {
-		revs = []string{strconv.FormatInt(have.Task.Rev, 10), strconv.FormatInt(have.Agent.Rev, 10)}
+	by := slices.Index(names, s.knownBy(agent, known)) + 1
+	if by == 0 {
+		names = append(names, s.knownBy(agent, known))
+		by = len(names)
 	}
-	before := s.witness.ask(agent, task)
-	v, err := s.script(ctx, s.run.load, names, revs)
+	var now answer
+	v, err := s.script(ctx, s.run.load, names, []string{
+		revs[0], revs[1], known.task.record.asked(), known.agent.record.asked(), strconv.Itoa(by), flags(task != ""),
+	})
 	if err != nil {
-		return nil, s.done(ctx, "load", err)
+		return nil, now, err
+	}
+	if len(v) != 9 {
+		return nil, now, fmt.Errorf("%d values, want 9", len(v))
 	}
 	var r reader
 	n := txn.NewSnapshot()
-	if len(v) != 6 {
-		return nil, s.done(ctx, "load", fmt.Errorf("%d values, want 6", len(v)))
-	}
 	n.Now, n.Pending = r.number(v[0]), r.pending(v[5])
 	if n.Task = r.space(v[2]); v[2] == nil && have != nil && task != "" {
 		n.Task = have.Task
@@ -169,13 +240,18 @@ func (s *Store) Load(ctx context.Context, agent, task string, have *txn.Snapshot
 	if n.Agent = r.space(v[4]); v[4] == nil && have != nil {
 		n.Agent = have.Agent
 	}
-	if r.err != nil {
-		return nil, s.done(ctx, "load", r.err)
+	now.other(r.number(v[6]))
+	now.task, now.agent = sight{n.Task.Rev, r.record(task, v[7])}, sight{n.Agent.Rev, r.record("", v[8])}
+	if w := now.task.record; w.at > now.agent.record.at {
+		now.agent.record = w
 	}
-	if err := s.witness.told(agent, task, before, n.Task.Rev, n.Agent.Rev); err != nil {
-		return nil, s.orPruned(ctx, err)
-	}
-	return n, nil
+	return n, now, r.err
+}
+
+// knownBy is the key of the ledger by whose record the agent is known.
+func (s *Store) knownBy(agent string, known seen) string {
+	k := s.taskKeys(agent, known.agent.record.task)
+	return k.ledger
 }
 
 // Records implements [memory.Store].

@@ -107,6 +107,19 @@ func (r *reader) into(sp *txn.Space, name, val string) {
 	}
 }
 
+// record reads the newest of a ledger, as it is written in [record.asked].
+func (r *reader) record(task string, v any) record {
+	s, _ := v.(string)
+	if len(s) <= digits+1 {
+		return record{}
+	}
+	return record{task, r.number(s[digits+1:]), r.number(s[:digits])}
+}
+
+// otherHistory is the status of a transaction that was refused because a record by which the caller knows the task or the
+// agent is not there.
+const otherHistory = 3
+
 // space reads a whole hash, names and values in turn.
 func (r *reader) space(v any) txn.Space {
 	sp := txn.NewSpace()
@@ -149,7 +162,7 @@ func (r *reader) reply(e *encoder, v []any) (out txn.Reply) {
 	}
 	status := r.number(v[0])
 	out = txn.Reply{
-		OK: status != 0, Replay: status == 2, Now: r.number(v[2]), Seq: r.number(v[3]), Until: r.number(v[4]),
+		OK: status == 1 || status == 2, Replay: status == 2, Now: r.number(v[2]), Seq: r.number(v[3]), Until: r.number(v[4]),
 		TaskRev: r.number(v[5]), AgentRev: r.number(v[6]), Pending: r.pending(v[7]),
 	}
 	if !out.OK {
