@@ -203,7 +203,6 @@ func Carry(rules *Rules, agent *Agent, records []txn.Stored, n int) (Cut, error)
 	return c, nil
 }
 
-
 // PruneOwn writes the checkpoint of what is about to be dropped of an agent's own ledger; signed is its note, "" for none.
 func PruneOwn(snap *txn.Snapshot, agent string, c *Cut, signed string, who Who) *txn.Txn {
 	e := ledger.Event{V: ledger.Version, Type: ledger.LedgerPruned, At: who.At, Agent: agent, ToSeq: c.Base.Seq, Digest: c.Base.Link,
