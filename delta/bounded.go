@@ -11,14 +11,21 @@ import (
 // bounded is a store every access to which has a deadline, whatever context the caller brings along.
 type bounded struct {
 	memory.Store
-	limit time.Duration
+	limit time.Duration // 0 where the store never waits
+}
+
+func (b bounded) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b.limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, b.limit)
 }
 
 func (b bounded) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	if ctx == nil {
 		return txn.Reply{}, errNoContext
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	ctx, cancel := b.within(ctx)
 	defer cancel()
 	return b.Store.Apply(ctx, t)
 }
@@ -27,7 +34,7 @@ func (b bounded) Load(ctx context.Context, agent, task string, have *txn.Snapsho
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	ctx, cancel := b.within(ctx)
 	defer cancel()
 	return b.Store.Load(ctx, agent, task, have)
 }
@@ -36,7 +43,7 @@ func (b bounded) Records(ctx context.Context, agent, task string, from int64, li
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	ctx, cancel := b.within(ctx)
 	defer cancel()
 	return b.Store.Records(ctx, agent, task, from, limit)
 }
@@ -45,7 +52,7 @@ func (b bounded) Queued(ctx context.Context, agent, queue string, after txn.Queu
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	ctx, cancel := b.within(ctx)
 	defer cancel()
 	return b.Store.Queued(ctx, agent, queue, after, dueOnly, limit)
 }
@@ -54,7 +61,7 @@ func (b bounded) Remember(ctx context.Context, agent string, n memory.Note) erro
 	if ctx == nil {
 		return errNoContext
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	ctx, cancel := b.within(ctx)
 	defer cancel()
 	return b.Store.Remember(ctx, agent, n)
 }
@@ -63,7 +70,7 @@ func (b bounded) Recall(ctx context.Context, agent, query string, limit int) ([]
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.limit)
+	ctx, cancel := b.within(ctx)
 	defer cancel()
 	return b.Store.Recall(ctx, agent, query, limit)
 }

@@ -114,7 +114,11 @@ func New(cfg Config) (*Engine, error) {
 		e.store, e.ownsStore = memory.New(memory.Config{Clock: cfg.Now}), true
 	}
 	e.instant, _ = e.store.(*memory.InProcess)
-	e.store = guarded{bounded{e.store, cfg.StoreTimeout}, e}
+	limit := cfg.StoreTimeout
+	if e.instant != nil {
+		limit = 0
+	}
+	e.store = guarded{bounded{e.store, limit}, e}
 	e.stop, e.halt = context.WithCancelCause(context.Background())
 	if cfg.Policy != nil {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}

@@ -79,13 +79,11 @@ func (e *Engine) childState(ctx context.Context, agent, task, name string) (engi
 
 // lookAtTask loads a task of any agent, known here or not.
 func (e *Engine) lookAtTask(ctx context.Context, agent, task string) (*engine.View, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.StoreTimeout)
-	defer cancel()
 	snap, err := e.store.Load(ctx, agent, task, nil)
 	if err != nil {
 		return nil, err
 	}
-	return engine.LookAtTask(snap)
+	return engine.LookAtTask(snap, nil)
 }
 
 // chargeParent writes to the parent what became of a child, and starts who takes its place.
@@ -276,7 +274,7 @@ func (t *Task) ended(ctx context.Context) {
 	e := t.engine
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
 	defer cancel()
-	v, err := t.peek(ctx)
+	v, err := t.stands(ctx)
 	if err != nil {
 		return
 	}

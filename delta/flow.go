@@ -27,6 +27,7 @@ type flowRun struct {
 
 	holder string // the name under which the instance is held, "" where it is not
 	k      engine.FlowKnown
+	text   workflow.Writer // of its states
 	hand   map[string]bool // commands under way
 	later  time.Duration   // to look again although nothing happens, 0 for not
 	idle   map[string]bool // commands that wait for what is not here: they are looked at again when something happens
@@ -45,22 +46,39 @@ type flowAnswer struct {
 }
 
 func (e *Engine) readFlow(ctx context.Context, agent, task string) (k engine.FlowKnown, err error) {
+	return e.readFlowOn(ctx, agent, task, nil)
+}
+
+// readFlowOn is readFlow for who knows the instance as it was: what is unchanged is not decoded again.
+func (e *Engine) readFlowOn(ctx context.Context, agent, task string, was *engine.FlowKnown) (k engine.FlowKnown, err error) {
 	reply, err := e.apply(ctx, engine.ReadFlow(agent, task))
 	if err != nil {
 		return k, failedStore(err)
 	}
-	return engine.FlowRead(&reply)
+	return engine.FlowRead(&reply, was)
 }
 
 func (t *Task) readFlow(ctx context.Context) (engine.FlowKnown, error) {
 	return t.engine.readFlow(ctx, t.agent.name, t.local)
 }
 
+// again reads the instance once more.
+func (r *flowRun) again(ctx context.Context) (engine.FlowKnown, error) {
+	return r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
+}
+
 // stands looks at the task alone, and at nothing that its agent believes.
 func (t *Task) stands(ctx context.Context) (*engine.View, error) {
-	v, err := t.engine.lookAtTask(ctx, t.agent.name, t.local)
+	snap, err := t.engine.store.Load(ctx, t.agent.name, t.local, nil)
 	if err != nil {
 		return nil, failedStore(err)
+	}
+	t.state.mu.Lock()
+	known := t.view
+	t.state.mu.Unlock()
+	v, err := engine.LookAtTask(snap, known)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", t, errUnreadable, err)
 	}
 	return v, nil
 }
@@ -119,27 +137,24 @@ func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
 	if err != nil {
 		return err
 	}
-	spec, err := json.Marshal(r.def.Spec())
-	if err != nil {
-		return fmt.Errorf("write the definition of the workflow: %w", err)
-	}
-	state, steps, err := r.settle(ctx, turn, b, spec)
+	state, steps, err := r.settle(ctx, turn, b, r.def.Text())
 	if err != nil {
 		return err
 	}
 	if ok, err := r.commit(ctx, state, steps, -1); ok || err != nil {
 		return err
 	}
-	r.k, err = r.t.readFlow(ctx)
+	r.k, err = r.again(ctx)
 	return err
 }
 
 // commit writes what happened; false where something else was quicker.
 func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.FlowStep, due int64) (bool, error) {
-	x, err := engine.FlowTurn(r.t.agent.name, r.t.local, r.k.Ver, steps, &s, due, r.e.clock())
+	text, err := r.text.Write(&s)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("write the instance of the workflow: %w", err)
 	}
+	x := engine.FlowTurn(r.t.agent.name, r.t.local, r.k.Ver, steps, text, due, r.e.clock())
 	reply, err := r.e.apply(ctx, x)
 	if err != nil {
 		return false, failedStore(err)
@@ -162,7 +177,7 @@ func (r *flowRun) feed(ctx context.Context, ev workflow.Event) error {
 		if ok, err := r.commit(ctx, state, steps, -1); ok || err != nil {
 			return err
 		}
-		if r.k, err = r.t.readFlow(ctx); err != nil {
+		if r.k, err = r.again(ctx); err != nil {
 			return err
 		}
 	}
@@ -214,18 +229,20 @@ var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 
 // driveDue takes an instance in hand that has something to do, for [Engine.Work].
 func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {
-	return e.drive(ctx, e.adopt(s, task))
+	_, err := e.drive(ctx, e.adopt(s, task))
+	return err
 }
 
-// drive does what there is to do for an instance, until it waits for somebody else or has ended.
-func (e *Engine) drive(ctx context.Context, t *Task) error {
+// drive does what there is to do for an instance, until it waits for somebody else or has ended. It returns the instance as
+// this engine knew it last, of version 0 where it does not know it.
+func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err error) {
 	v, err := t.stands(ctx)
 	if err != nil {
-		return err
+		return k, err
 	}
 	if !v.Exists() || v.Task.Flow == nil {
 		_, err := e.apply(ctx, engine.DropFlow(t.agent.name, t.local))
-		return err
+		return k, err
 	}
 	of := v.Task.Flow
 	def := e.flows.definition(of.Workflow, of.Version)
@@ -233,15 +250,15 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 		if _, met := e.flows.missing.LoadOrStore([2]string{of.Workflow, of.Version}, true); !met {
 			e.cfg.Log.Warn("instances of a workflow are left to others", "workflow", of.Workflow, "version", of.Version, "error", ErrNoWorkflow)
 		}
-		return nil
+		return k, nil
 	}
 	r := &flowRun{e: e, t: t, def: def, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
-		return err
+		return k, err
 	}
 	if r.k.Ver == 0 {
 		if err := r.begin(ctx, of); err != nil {
-			return errors.Join(err, r.letGo(ctx))
+			return k, errors.Join(err, r.letGo(ctx))
 		}
 	}
 	r.view = v
@@ -251,16 +268,17 @@ func (e *Engine) drive(ctx context.Context, t *Task) error {
 		err = r.feed(ctx, r.gone())
 	}
 	if err != nil {
-		return errors.Join(err, r.letGo(ctx))
+		return k, errors.Join(err, r.letGo(ctx))
 	}
-	return r.work(ctx)
+	err = r.work(ctx)
+	return r.k, err
 }
 
 // look finds out what happened elsewhere: anew reads the instance first, and then, never before, its task. What happens to
 // that afterwards counts as a wake, and the instance is not put down.
 func (r *flowRun) look(ctx context.Context, anew bool) error {
 	if anew {
-		k, err := r.t.readFlow(ctx)
+		k, err := r.again(ctx)
 		if err != nil {
 			return err
 		}
@@ -294,7 +312,7 @@ func (r *flowRun) hold(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	r.holder = holder
-	if r.k, err = engine.FlowRead(&reply); err != nil {
+	if r.k, err = engine.FlowRead(&reply, nil); err != nil {
 		return true, errors.Join(err, r.letGo(ctx))
 	}
 	return true, nil
@@ -302,7 +320,7 @@ func (r *flowRun) hold(ctx context.Context) (bool, error) {
 
 // letGo puts the instance down for others to take up at once.
 func (r *flowRun) letGo(ctx context.Context) error {
-	k, err := r.t.readFlow(ctx)
+	k, err := r.again(ctx)
 	if err == nil {
 		_, err = r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &k, engine.Rest{}))
 	}
@@ -397,12 +415,13 @@ func (r *flowRun) launch(ctx context.Context) {
 		r.hand[c.ID] = true
 		r.under.Store(c.ID, true)
 		go func() {
+			roomy()
 			a := flowAnswer{id: c.ID, err: errExited}
 			defer func() {
 				r.under.Delete(c.ID)
 				r.back <- a
 			}()
-			a.event, a.err = r.perform(ctx, c)
+			a.event, a.err = r.perform(ctx, &c)
 		}()
 	}
 }

@@ -20,10 +20,18 @@ import (
 const flowID = "delta.flow/"
 
 // perform does what a command says. No event: it waits for something that makes the instance due when it happens.
-func (r *flowRun) perform(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	switch c.Kind {
-	case workflow.Call:
+func (r *flowRun) perform(ctx context.Context, c *workflow.Command) (*workflow.Event, error) {
+	if c.Kind == workflow.Call {
 		return r.call(ctx, c)
+	}
+	return r.does(ctx, *c)
+}
+
+// does is perform for what is no call. It is apart because calls need the stack.
+//
+//go:noinline
+func (r *flowRun) does(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
+	switch c.Kind {
 	case workflow.Compensate:
 		return r.compensate(ctx, c)
 	case workflow.Plan:
@@ -44,24 +52,24 @@ func (r *flowRun) perform(ctx context.Context, c workflow.Command) (*workflow.Ev
 	case workflow.Advise:
 		return r.advise(ctx, c)
 	case workflow.Withdraw:
-		return r.answer(workflow.Performed, c), nil // the question stands in the state, and no more
+		return r.answer(workflow.Performed, &c), nil // the question stands in the state, and no more
 	}
 	return nil, fmt.Errorf("the driver does not know how to %q", c.Kind)
 }
 
-func (r *flowRun) answer(k workflow.EventKind, c workflow.Command) *workflow.Event {
+func (r *flowRun) answer(k workflow.EventKind, c *workflow.Command) *workflow.Event {
 	return &workflow.Event{Kind: k, Of: c.ID, At: r.e.clock()}
 }
 
 // call makes a governed call. Its id is the machine's: made again it is answered with what was recorded.
-func (r *flowRun) call(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
+func (r *flowRun) call(ctx context.Context, c *workflow.Command) (*workflow.Event, error) {
 	return r.governed(ctx, c, Call{
 		ID: flowID + c.Call, Action: c.Action, Input: c.Input, own: true, flow: true,
 		Provenance: action.Provenance{Goal: r.def.Name(), Decision: c.ID, PlanStep: c.Step, Reason: action.Cut(c.Description)},
 	})
 }
 
-func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (*workflow.Event, error) {
+func (r *flowRun) governed(ctx context.Context, c *workflow.Command, call Call) (*workflow.Event, error) {
 	for {
 		rules := r.e.rulesNow() // before: what is denied by others than these is tried by these
 		out, err := r.t.Do(ctx, call).Get()
@@ -79,7 +87,7 @@ func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (
 		case action.StoreUnavailable:
 			return nil, out.Err()
 		case action.Cancelled, action.TaskClosed:
-			if ev, err := r.refusedByTask(ctx, c, call.ID); ev != nil || err != nil {
+			if ev, err := r.refusedByTask(ctx, c.Kind, call.ID); ev != nil || err != nil {
 				return ev, err
 			}
 		}
@@ -97,7 +105,7 @@ func (r *flowRun) governed(ctx context.Context, c workflow.Command, call Call) (
 
 // refusedByTask finds out why a call is cancelled: because that is how it ended, where there is neither event nor error; or
 // because its task has ended, or its agent is halted, which a workflow sits out.
-func (r *flowRun) refusedByTask(ctx context.Context, c workflow.Command, id string) (*workflow.Event, error) {
+func (r *flowRun) refusedByTask(ctx context.Context, kind workflow.CommandKind, id string) (*workflow.Event, error) {
 	reply, err := r.e.apply(ctx, engine.ReadCall(r.t.agent.name, r.t.local, id))
 	if err != nil {
 		return nil, failedStore(err)
@@ -117,7 +125,7 @@ func (r *flowRun) refusedByTask(ctx context.Context, c workflow.Command, id stri
 		return nil, err
 	case !v.Task.Status.Ended():
 		return nil, errLater
-	case c.Kind == workflow.Compensate:
+	case kind == workflow.Compensate:
 		return nil, nil // an instance that is unwinding cannot be cancelled: it is told that this cannot be undone
 	}
 	ev := r.gone()
@@ -153,12 +161,12 @@ func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow
 			return nil, err
 		}
 		if out != nil {
-			ev := r.answer(workflow.Called, c)
+			ev := r.answer(workflow.Called, &c)
 			ev.Outcome = out
 			return ev, nil
 		}
 	}
-	return r.governed(ctx, c, call)
+	return r.governed(ctx, &c, call)
 }
 
 // declared is the call that undoes another as its action declares; an outcome where there is none.
@@ -191,7 +199,7 @@ func (r *flowRun) declared(ctx context.Context, c workflow.Command, call Call) (
 
 // plan asks a proposer. What that costs is reserved before and charged after, like all planning.
 func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	ev := r.answer(workflow.Planned, c)
+	ev := r.answer(workflow.Planned, &c)
 	p := r.e.flows.Proposers[c.Planner]
 	if p == nil {
 		ev.Failure = action.Fail(action.Unavailable, "planner %q is not configured", c.Planner)
@@ -214,7 +222,7 @@ func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event
 	case f.Code == action.StoreUnavailable || f.Code == action.Stale:
 		return nil, f
 	case f.Code == action.Cancelled || f.Code == action.TaskClosed:
-		return r.refusedByTask(ctx, c, "")
+		return r.refusedByTask(ctx, c.Kind, "")
 	default:
 		ev.Failure = f
 		return ev, nil
@@ -262,7 +270,7 @@ func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event
 	if c.Kind == workflow.Evaluate {
 		return r.guard(ctx, c), nil
 	}
-	ev := *r.answer(workflow.Verified, c)
+	ev := *r.answer(workflow.Verified, &c)
 	if c.Contract != nil {
 		s, err := r.e.flows.contract(c.Contract)
 		if err != nil {
@@ -300,7 +308,7 @@ func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event
 }
 
 func (r *flowRun) guard(ctx context.Context, c workflow.Command) workflow.Event {
-	ev := *r.answer(workflow.Guarded, c)
+	ev := *r.answer(workflow.Guarded, &c)
 	switch {
 	case c.Guard == nil:
 		ev.OK = true

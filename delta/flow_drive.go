@@ -12,10 +12,11 @@ import (
 // driveAll drives an instance and those nested in it; it rests where nothing goes on any more.
 func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.State, err error) {
 	for {
-		if err := e.drive(ctx, t); err != nil {
+		was, err := e.drive(ctx, t)
+		if err != nil {
 			return false, s, err
 		}
-		k, err := t.readFlow(ctx)
+		k, err := e.readFlowOn(ctx, t.agent.name, t.local, &was)
 		if err != nil || k.Ver == 0 {
 			return false, s, err
 		}
@@ -30,7 +31,7 @@ func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.
 			if nested, err = e.driveParts(ctx, t, k); err != nil {
 				return false, s, err
 			}
-			again, err := t.readFlow(ctx)
+			again, err := e.readFlowOn(ctx, t.agent.name, t.local, &k)
 			if err != nil {
 				return false, s, err
 			}
@@ -109,7 +110,7 @@ func (e *Engine) drivePart(ctx context.Context, t *Task, name string) (rests boo
 
 // driveBeside drives an instance again where something happened to it since, or its time has come.
 func (e *Engine) driveBeside(ctx context.Context, t *Task, k engine.FlowKnown) (engine.FlowKnown, error) {
-	now, err := t.readFlow(ctx)
+	now, err := e.readFlowOn(ctx, t.agent.name, t.local, &k)
 	if err != nil {
 		return k, err
 	}
@@ -117,8 +118,9 @@ func (e *Engine) driveBeside(ctx context.Context, t *Task, k engine.FlowKnown) (
 	if now.Ver == k.Ver && now.Wakes == k.Wakes && (!timed || at > e.clock()) {
 		return k, nil
 	}
-	if err := e.drive(ctx, t); err != nil {
+	was, err := e.drive(ctx, t)
+	if err != nil {
 		return k, err
 	}
-	return t.readFlow(ctx)
+	return e.readFlowOn(ctx, t.agent.name, t.local, &was)
 }

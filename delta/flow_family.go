@@ -33,7 +33,7 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 		return r.childStands(ctx, c, known)
 	}
 	failed := func(f *action.Failure) (*workflow.Event, error) {
-		ev := r.answer(workflow.ChildEnded, c)
+		ev := r.answer(workflow.ChildEnded, &c)
 		ev.Failure = f
 		return ev, nil
 	}
@@ -68,7 +68,7 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	case f.Code == action.StoreUnavailable || f.Code == action.Stale:
 		return nil, err
 	case f.Code == action.Cancelled || f.Code == action.TaskClosed:
-		return r.refusedByTask(ctx, c, "")
+		return r.refusedByTask(ctx, c.Kind, "")
 	}
 	return failed(f)
 }
@@ -107,7 +107,7 @@ func (r *flowRun) childStands(ctx context.Context, c workflow.Command, known eng
 	if c.Kind == workflow.Unwind {
 		kind = workflow.ChildUnwound
 	}
-	ev := r.answer(kind, c)
+	ev := r.answer(kind, &c)
 	ev.Cost = known.Spent
 	ev.Failure = action.Fail(action.Cancelled, "the task of the nested workflow has ended before it: %s", known.Reason)
 	return ev, nil
@@ -147,7 +147,7 @@ func (r *flowRun) unwind(ctx context.Context, c workflow.Command) (*workflow.Eve
 		return nil, err
 	}
 	if ver == 0 {
-		ev := r.answer(workflow.ChildUnwound, c)
+		ev := r.answer(workflow.ChildUnwound, &c)
 		ev.OK = true // it never was
 		return ev, nil
 	}
@@ -197,10 +197,11 @@ func (e *Engine) tellFlow(ctx context.Context, agent, task string, event func(*w
 		if err != nil {
 			return err
 		}
-		x, err := engine.FlowTurn(agent, task, k.Ver, []engine.FlowStep{{Event: text, Trail: turn.Trail}}, &turn.State, 0, e.clock())
+		state, err := json.Marshal(turn.State)
 		if err != nil {
 			return err
 		}
+		x := engine.FlowTurn(agent, task, k.Ver, []engine.FlowStep{{Event: text, Trail: turn.Trail}}, string(state), 0, e.clock())
 		reply, err := e.apply(ctx, x)
 		if err != nil {
 			return failedStore(err)
@@ -283,7 +284,7 @@ func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflo
 			if err != nil {
 				return nil, failedStore(err)
 			}
-			held, err := engine.FlowRead(&reply)
+			held, err := engine.FlowRead(&reply, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -294,7 +295,7 @@ func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflo
 				return nil, err
 			}
 		}
-		ev := r.answer(workflow.ChildEnded, c)
+		ev := r.answer(workflow.ChildEnded, &c)
 		ev.Failure = action.Fail(action.Cancelled, "it was cancelled before it began")
 		return ev, nil
 	}
@@ -327,14 +328,14 @@ func (r *flowRun) advise(ctx context.Context, c workflow.Command) (*workflow.Eve
 			return nil, err
 		}
 	}
-	return r.answer(workflow.Performed, c), nil
+	return r.answer(workflow.Performed, &c), nil
 }
 
 // interrupt has a call end, or never begin, and says how it ended.
 func (r *flowRun) interrupt(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
 	id := flowID + c.Call
 	ended := func(o action.Outcome) *workflow.Event {
-		ev := r.answer(workflow.Called, c)
+		ev := r.answer(workflow.Called, &c)
 		ev.Outcome = &o
 		if def := r.t.agent.defs[c.Action]; def != nil {
 			ev.Effect = def.effect

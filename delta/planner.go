@@ -291,7 +291,10 @@ func (r *run) calls(ctx context.Context, calls []Call) []Result {
 			continue
 		}
 		out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
-		all.Go(func() { out[i] = Result{c, r.call(ctx, c)} })
+		all.Go(func() {
+			roomy()
+			out[i] = Result{c, r.call(ctx, c)}
+		})
 	}
 	all.Wait()
 	return out

@@ -57,7 +57,7 @@ func (t *Task) aheadTask() (v *engine.View) {
 			}
 			s := &txn.Snapshot{State: txn.NewState()}
 			s.Write(c, l.now)
-			if made, err := engine.LookAtTask(s); err == nil {
+			if made, err := engine.LookAtTask(s, nil); err == nil {
 				v = made
 			}
 		}

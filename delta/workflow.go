@@ -228,7 +228,7 @@ func (f *flows) input(d *workflow.Definition, input json.RawMessage) (json.RawMe
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	contract := d.Spec().Input
+	contract := d.Input()
 	if contract == nil {
 		doc, no := schema.Canonical(input, 0)
 		return json.RawMessage(doc.Text()), failureOr(no)
@@ -246,17 +246,9 @@ func unheld(d *workflow.Definition, a *Agent) (faults []error) {
 	if a == nil {
 		return nil // Start says so
 	}
-	for _, p := range d.Spec().Phases {
-		for _, s := range p.Steps {
-			names := []string{s.Action}
-			if s.Undo != nil {
-				names = append(names, s.Undo.Action)
-			}
-			for _, name := range names {
-				if name != "" && a.defs[name] == nil {
-					faults = append(faults, fmt.Errorf("step %q calls %q, which agent %q does not hold: grant it", s.Name, name, a.name))
-				}
-			}
+	for step, name := range d.Calls() {
+		if a.defs[name] == nil {
+			faults = append(faults, fmt.Errorf("step %q calls %q, which agent %q does not hold: grant it", step, name, a.name))
 		}
 	}
 	return faults

@@ -1,11 +1,13 @@
 package workflow
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -13,6 +15,7 @@ import (
 // Definition is a workflow that was checked. It does not change and may be used by any number of goroutines.
 type Definition struct {
 	spec     Spec
+	text     string         // spec as JSON
 	nodes    []node         // the steps, phase by phase
 	at       map[string]int // name → place in nodes
 	first    []int          // of each phase: its first node; one more at the end
@@ -60,7 +63,11 @@ func compile(s Spec, faults []error) (*Definition, error) {
 		n.ladder = d.ladderOf(n)
 		n.digest = digest(n.Step)
 	}
-	d.digest = digest(s)
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err // clone has written it
+	}
+	d.text, d.digest = string(text), digestOf(text)
 	return d, nil
 }
 
@@ -93,6 +100,27 @@ func (d *Definition) Spec() Spec {
 		return d.spec
 	}
 	return s
+}
+
+// Text returns the workflow as it was written, as JSON: that of [Definition.Spec]. The bytes are the caller's.
+func (d *Definition) Text() json.RawMessage { return json.RawMessage(d.text) }
+
+// Input returns the JSON Schema of the input, nil where any object will do. The bytes are the caller's.
+func (d *Definition) Input() json.RawMessage { return bytes.Clone(d.spec.Input) }
+
+// Calls yields each step that names an action, with the name of the action; what undoes a step among them.
+func (d *Definition) Calls() iter.Seq2[string, string] {
+	return func(yield func(step, action string) bool) {
+		for i := range d.nodes {
+			n := &d.nodes[i]
+			if n.Action != "" && !yield(n.Name, n.Action) {
+				return
+			}
+			if n.Undo != nil && n.Undo.Action != "" && !yield(n.Name, n.Undo.Action) {
+				return
+			}
+		}
+	}
 }
 
 // Name returns the name of the workflow.

@@ -89,3 +89,32 @@ func ExampleCompatible() {
 	// step "send" has begun, and is another one in version 2
 	// <nil>
 }
+
+// A driver that keeps the state of an instance writes it after each event. What an event does not touch is not written anew.
+func ExampleWriter() {
+	turn, err := refund.Start(workflow.Begin{Instance: "refund-1", Input: json.RawMessage(`{"orderId":"ORD-1"}`)})
+	if err != nil {
+		panic(err)
+	}
+	var w workflow.Writer
+	kept, err := w.Write(&turn.State)
+	if err != nil {
+		panic(err)
+	}
+	var s workflow.State
+	if err := json.Unmarshal([]byte(kept), &s); err != nil {
+		panic(err)
+	}
+	fmt.Println(s.Instance, s.Status, s.Outstanding[0].ID)
+	// Output:
+	// refund-1 running refund-1/ask/ask.1
+}
+
+// What is started is checked beforehand: who is to call the actions that the steps name.
+func ExampleDefinition_Calls() {
+	for step, action := range refund.Calls() {
+		fmt.Println(step, "calls", action)
+	}
+	// Output:
+	// pay calls charge-back
+}

@@ -132,6 +132,7 @@ type reference struct {
 	def      *workflow.Definition
 	begin    workflow.Begin
 	state    workflow.State
+	writer   workflow.Writer
 	events   []workflow.Event
 	now      int64
 	issued   map[string]workflow.Command
@@ -272,6 +273,11 @@ func (r *reference) feed(e workflow.Event) {
 		return
 	}
 	r.take(r.state, e, turn)
+	if look {
+		text, err := r.writer.Write(&r.state)
+		require.NoError(r.t, err)
+		require.Equal(r.t, encode(r.t, r.state), text)
+	}
 	again, err := r.def.Step(r.state, e)
 	require.NoError(r.t, err)
 	require.NotEmpty(r.t, again.Absorbed, "%s of %s twice", e.Kind, e.Of)

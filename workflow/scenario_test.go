@@ -71,6 +71,7 @@ type player struct {
 	begin  workflow.Begin
 	events []workflow.Event
 	state  workflow.State
+	writer workflow.Writer
 	now    int64
 }
 
@@ -94,6 +95,9 @@ func (p *player) event(line string) {
 	}
 	p.events = append(p.events, e)
 	p.show(turn)
+	text, err := p.writer.Write(&p.state)
+	require.NoError(p.t, err)
+	require.Equal(p.t, encode(p.t, p.state), text, "a state is written otherwise than json.Marshal does")
 	again, err := p.def.Step(p.state, e)
 	require.NoError(p.t, err)
 	require.NotEmpty(p.t, again.Absorbed, "%s twice", line)

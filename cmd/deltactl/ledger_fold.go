@@ -100,11 +100,11 @@ func (d *desk) fold(ctx context.Context, id string) (foldedLedger, error) {
 			if err != nil {
 				return foldedLedger{}, err
 			}
-			if flow, err = engine.FlowRead(&reply); err != nil {
+			if flow, err = engine.FlowRead(&reply, nil); err != nil {
 				return foldedLedger{}, err
 			}
 		}
-		after, err := d.store.Records(ctx, agent, task, int64(len(records))+1, 1)
+		after, err := d.store.Records(ctx, agent, task, records[len(records)-1].Seq+1, 1)
 		if err != nil {
 			return foldedLedger{}, err
 		}

@@ -149,14 +149,19 @@ func HasFamily(task *txn.Space) bool {
 	return task.Counters[countChildren]+task.Counters[countWaiting] > 0
 }
 
-// LookAtTask decodes the task of a snapshot and nothing else: for tasks of agents that this worker may not have.
-func LookAtTask(snap *txn.Snapshot) (*View, error) {
+// LookAtTask decodes the task of a snapshot and nothing else: for tasks of agents that this worker may not have. prev, which
+// may be nil, is a view of the same task: what it decoded is not decoded again.
+func LookAtTask(snap *txn.Snapshot, prev *View) (*View, error) {
 	v := &View{Snap: snap}
 	c := snap.Task.Cells[cellTask]
 	if c.Ver == 0 {
 		return v, nil
 	}
 	v.taskVer = c.Ver
+	if prev != nil && prev.taskVer == c.Ver {
+		v.Task = prev.Task
+		return v, nil
+	}
 	var err error
 	v.Task, err = taskState(c.Val)
 	return v, err

@@ -270,8 +270,9 @@ func (r *round) refusal(t *txn.Txn, e *ledger.Event, code action.Code) {
 // SettleIn is Settle that counts what goes wrong in a row, and raises what it gives rise to where may is set. Where it does
 // it rests on the task too, and may be refused for it: then settle without. The view is as of now.
 func (x *Run) SettleIn(rules *Rules, v *View, end End, id string, may bool) *txn.Txn {
-	t := x.on(x.Room.transaction(), txn.Settle)
-	e := x.settled(end)
+	t, e := x.on(x.Room.transaction(), txn.Settle), blank()
+	defer e.done()
+	x.settles(&e.Event, &end)
 	may = may && v.Task.Status == Running
 	var s Strain
 	switch {
@@ -286,7 +287,7 @@ func (x *Run) SettleIn(rules *Rules, v *View, end End, id string, may bool) *txn
 		s = Toll(rules, x.Agent, v, e.Code, e.Action, e.Learned)
 	}
 	e.Row = s.Row
-	write(t, &e, x.Begun)
+	write(t, &e.Event, x.Begun)
 	if s.Concern != "" {
 		v.PinTask(t)
 		v.raise(rules, t, s.Concern, s.Why, id, Who{At: end.At, Intent: e.Intent})

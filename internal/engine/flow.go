@@ -57,8 +57,9 @@ func ReadFlow(agent, task string) *txn.Txn {
 // WokenSince reports whether something happened to the task that its instance may wait for, since the view was read.
 func WokenSince(v *View, k *FlowKnown) bool { return v.Snap.Task.Counters[countWakes] != k.Wakes }
 
-// FlowRead decodes what ReadFlow, or a refused transaction that reads as much, brought.
-func FlowRead(r *txn.Reply) (k FlowKnown, err error) {
+// FlowRead decodes what ReadFlow, or a refused transaction that reads as much, brought. was, which may be nil, is what was read
+// of the same instance before: a state that is unchanged is not decoded again.
+func FlowRead(r *txn.Reply, was *FlowKnown) (k FlowKnown, err error) {
 	rec := &r.Fresh.Record
 	c := rec.Cells[cellFlow]
 	k = FlowKnown{Ver: c.Ver, Wakes: r.Fresh.Task.Counters[countWakes], Now: r.Now}
@@ -68,7 +69,11 @@ func FlowRead(r *txn.Reply) (k FlowKnown, err error) {
 	if t, has := rec.Tokens[tokenFlow]; has && t.Live(r.Now) {
 		k.Held = t.State
 	}
-	if c.Ver > 0 {
+	switch {
+	case c.Ver == 0:
+	case was != nil && was.Ver == c.Ver:
+		k.State = was.State
+	default:
 		if err := json.Unmarshal([]byte(c.Val), &k.State); err != nil {
 			return k, fmt.Errorf("the instance of the workflow cannot be read: %w", err)
 		}
@@ -139,43 +144,48 @@ type FlowStep struct {
 	Trail []workflow.Entry
 }
 
-// FlowTurn writes events of the machine and the state they come to. due is when the instance has something to do, µs from
-// now; negative leaves that as it is, for whoever holds the instance.
-func FlowTurn(agent, task string, ver int64, steps []FlowStep, state *workflow.State, due, at int64) (*txn.Txn, error) {
-	text, err := json.Marshal(state)
-	if err != nil {
-		return nil, fmt.Errorf("write the instance of the workflow: %w", err)
-	}
+// FlowTurn writes events of the machine and the state they come to, as JSON. due is when the instance has something to do, µs
+// from now; negative leaves that as it is, for whoever holds the instance.
+func FlowTurn(agent, task string, ver int64, steps []FlowStep, state string, due, at int64) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: ver})
+	w := new(flowWriter)
 	for i := range steps {
-		for _, e := range flowEvents(agent, task, &steps[i], at) {
-			write(t, &e, nil)
-		}
+		w.write(t, agent, task, &steps[i], at)
 	}
-	t.Add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellFlow, Val: string(text)})
+	t.Add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellFlow, Val: state})
 	if due >= 0 {
 		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: due})
 	}
-	return t, nil
+	return t
 }
 
-// flowEvents are the records of one step: those of its trail, the first of which carries the machine's event.
-func flowEvents(agent, task string, s *FlowStep, at int64) []ledger.Event {
-	out := make([]ledger.Event, 0, max(len(s.Trail), 1))
-	for i := range s.Trail {
-		n := &s.Trail[i]
-		out = append(out, ledger.Event{
-			V: ledger.Version, Type: ledger.Type(n.Kind), At: at, Agent: agent, Task: task, Attempt: n.Attempt, Call: n.Call, Child: n.Child,
-			Code: n.Code, Charged: n.Cost, Identity: n.By, Digest: n.Digest, Text: n.Text, Failure: n.Failure,
-			Flow: &ledger.Flow{Phase: n.Phase, Step: n.Step, Kind: string(n.Type), Iteration: n.Iteration},
-		})
+// flowWriter is one event after the other, each of which is large, and written before the next.
+type flowWriter struct {
+	event ledger.Event
+	flow  ledger.Flow
+}
+
+// write writes the records of one step: those of its trail, the first of which carries the machine's event.
+func (w *flowWriter) write(t *txn.Txn, agent, task string, s *FlowStep, at int64) {
+	for i := range max(len(s.Trail), 1) {
+		w.flow = ledger.Flow{}
+		w.event = ledger.Event{V: ledger.Version, Type: ledger.WorkflowEvent, At: at, Agent: agent, Task: task, Flow: &w.flow}
+		if i < len(s.Trail) {
+			w.entry(&s.Trail[i])
+		}
+		if i == 0 {
+			w.flow.Event, w.flow.Spec = s.Event, s.Spec
+		}
+		write(t, &w.event, nil)
 	}
-	if len(out) == 0 {
-		out = append(out, ledger.Event{V: ledger.Version, Type: ledger.WorkflowEvent, At: at, Agent: agent, Task: task, Flow: &ledger.Flow{}})
-	}
-	out[0].Flow.Event, out[0].Flow.Spec = s.Event, s.Spec
-	return out
+}
+
+func (w *flowWriter) entry(n *workflow.Entry) {
+	e := &w.event
+	e.Type, e.Attempt, e.Call, e.Child = ledger.Type(n.Kind), n.Attempt, n.Call, n.Child
+	e.Code, e.Charged, e.Identity, e.Digest, e.Text, e.Failure = n.Code, n.Cost, n.By, n.Digest, n.Text, n.Failure
+	w.flow = ledger.Flow{Phase: n.Phase, Step: n.Step, Kind: string(n.Type), Iteration: n.Iteration}
 }
 
 // wakes are the events after which an instance looks again at what it waits for.

@@ -62,3 +62,17 @@ type page struct {
 	txn.Txn
 	room [24]txn.Clause
 }
+
+// sheet is an event that is used again once it is written: on a stack it would take much of it, and calls are made on small
+// ones.
+type sheet struct{ ledger.Event }
+
+var sheets = sync.Pool{New: func() any { return new(sheet) }}
+
+// blank returns an empty event, until done.
+func blank() *sheet { return sheets.Get().(*sheet) }
+
+func (s *sheet) done() {
+	s.Event = ledger.Event{}
+	sheets.Put(s)
+}

@@ -37,12 +37,16 @@ type End struct {
 }
 
 // event returns an event of the run.
-func (x *Run) event(t ledger.Type, at int64) ledger.Event {
+func (x *Run) event(t ledger.Type, at int64) (e ledger.Event) {
+	x.eventInto(&e, t, at)
+	return e
+}
+
+// eventInto is event into one that is empty: it is large.
+func (x *Run) eventInto(e *ledger.Event, t ledger.Type, at int64) {
 	b := x.Begun
-	return ledger.Event{
-		V: ledger.Version, Type: t, At: at, Agent: b.Agent, Task: b.Task, Intent: b.Intent, Call: b.Call, Action: b.Action,
-		Version: b.Version, Tool: b.Tool, Digest: b.Digest, Within: b.Within, Fence: x.Fence, Owner: x.Owner, Attempt: b.Attempt,
-	}
+	e.V, e.Type, e.At, e.Agent, e.Task, e.Intent, e.Call, e.Action = ledger.Version, t, at, b.Agent, b.Task, b.Intent, b.Call, b.Action
+	e.Version, e.Tool, e.Digest, e.Within, e.Fence, e.Owner, e.Attempt = b.Version, b.Tool, b.Digest, b.Within, x.Fence, x.Owner, b.Attempt
 }
 
 func (x *Run) txn(phase txn.Phase) *txn.Txn { return x.on(new(page), phase) }
@@ -56,11 +60,12 @@ func (x *Run) on(p *page, phase txn.Phase) *txn.Txn {
 
 // Settle ends the run. It rests on nothing but its fence.
 func (x *Run) Settle(end End) *txn.Txn {
-	t := x.on(x.Room.transaction(), txn.Settle)
-	e := x.settled(end)
-	write(t, &e, x.Begun)
+	t, e := x.on(x.Room.transaction(), txn.Settle), blank()
+	defer e.done()
+	x.settles(&e.Event, &end)
+	write(t, &e.Event, x.Begun)
 	if e.Failure == nil && len(e.Waived) == 0 { // else a text may be written otherwise than it was said
-		x.wrote = outcomeOf(&e, x.Begun.Attempt)
+		x.wrote = outcomeOf(&e.Event, x.Begun.Attempt)
 	}
 	return t
 }
@@ -89,18 +94,18 @@ func Written(settle *txn.Txn) action.Outcome {
 	return action.Outcome{Intent: settle.Intent}
 }
 
-// recorded is the end as it is written down. A worker before, or an attempt before, may have run the call: then nothing is
+// recorded is the end as it is written down, where that is otherwise. A worker before, or an attempt before, may have run the call: then nothing is
 // given back as if it had not started, and what was reserved counts as used.
-func (x *Run) recorded(end End) End {
+func (x *Run) recorded(end *End) (as End, otherwise bool) {
 	if end.Code.Info().Executed != action.No || x.Fence == 1 && x.Begun.Attempt <= 1 {
-		return end
+		return as, false
 	}
 	why := "it was not repeated"
 	if end.Failure != nil {
 		why = end.Failure.Message
 	}
 	return End{Code: action.Interrupted, At: end.At, Cost: Beyond(x.used(), x.Spent),
-		Failure: action.Fail(action.Interrupted, "another worker or attempt may have run this call before: %s", why)}
+		Failure: action.Fail(action.Interrupted, "another worker or attempt may have run this call before: %s", why)}, true
 }
 
 // used is what counts as used of a run that cannot tell: what earlier attempts are known to have used, and all that was
@@ -113,10 +118,18 @@ func (x *Run) used() action.Cost {
 	return c
 }
 
-func (x *Run) settled(end End) ledger.Event {
+func (x *Run) settled(end End) (e ledger.Event) {
+	x.settles(&e, &end)
+	return e
+}
+
+// settles is settled into an event that is empty.
+func (x *Run) settles(e *ledger.Event, end *End) {
 	x.wrote = action.Outcome{}
-	end = x.recorded(end)
-	e := x.event(ledger.Settled, end.At)
+	if recorded, otherwise := x.recorded(end); otherwise {
+		end = &recorded
+	}
+	x.eventInto(e, ledger.Settled, end.At)
 	info := end.Code.Info()
 	e.Code, e.Failure, e.Waived = end.Code, end.Failure, x.Begun.Waived
 	e.Returned = info.Charge == action.ChargeReleased
@@ -129,12 +142,11 @@ func (x *Run) settled(end End) ledger.Event {
 		if end.Sealed != "" {
 			e.Output, e.Sealed = jsonOf(end.Shown), end.Sealed
 		}
-		x.satisfy(&e, end.Output)
+		x.satisfy(e, end.Output)
 	}
 	if info.Learns != action.LearnsNothing {
 		e.Learned = x.learnedIn(x.Room.lesson(), info.Learns == action.LearnsErr, end.Cost, end.At)
 	}
-	return e
 }
 
 // satisfy adds the facts that an Ok establishes.
