@@ -83,6 +83,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.halts(e)
 	case ledger.AgentDeclared:
 		c.put(txn.Agent, cellCard, string(e.State))
+	case ledger.LedgerPruned:
+		c.put(txn.Agent, cellCut, cutText(e.ToSeq, e.Digest))
 	case ledger.AgentConfigured:
 		c.put(txn.Agent, cellConfig, string(e.State))
 	}

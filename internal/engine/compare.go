@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -85,6 +86,15 @@ func CompareBeliefs(rules *Rules, agent *Agent, records []txn.Stored, stored *tx
 	if err != nil {
 		return nil, err
 	}
+	return compareBelief(rules, b, stored), nil
+}
+
+// Compare returns where what is known of the agent is not what was folded up to here.
+func (f *BeliefFold) Compare(stored *txn.Snapshot) []Difference {
+	return compareBelief(f.own, f.belief, stored)
+}
+
+func compareBelief(rules *Rules, b risk.Belief, stored *txn.Snapshot) []Difference {
 	folded, have := map[string]string{}, map[string]string{}
 	prior := rules.Model.Prior()
 	if shared := b.Shared(); stored.Agent.Cells[cellTrust].Val != "" || !bytes.Equal(shared, prior.Shared()) {
@@ -100,7 +110,7 @@ func CompareBeliefs(rules *Rules, agent *Agent, records []txn.Stored, stored *tx
 			have[name] = hex.EncodeToString([]byte(c.Val))
 		}
 	}
-	return differ("agent ", folded, have), nil
+	return differ("agent ", folded, have)
 }
 
 func differ(place string, folded, stored map[string]string) []Difference {
