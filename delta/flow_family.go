@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
@@ -52,6 +53,7 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 		return failed(action.Fail(action.ActionUnknown, "workflow %q: %s", c.Workflow, action.TextOf(errors.Join(faults...))))
 	}
 	g := Goal{ID: c.Child, Agent: agent, Text: v.Task.Goal, Limit: share(v, c.Limit), Storylines: c.Storylines}
+	g.ApprovalTTL = time.Duration(v.Task.AskTTL) * time.Microsecond // a step's question waits as long, wherever the step is
 	g.flow = &engine.FlowOf{Workflow: def.Name(), Version: def.Version(), Input: input, Parent: r.t.local}
 	_, err = r.t.delegate(ctx, g)
 	f := action.FailureOf(err)

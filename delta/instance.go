@@ -79,58 +79,6 @@ func (i *Instance) Run(ctx context.Context) (workflow.State, error) {
 	}
 }
 
-// driveAll drives an instance and those nested in it; it rests where nothing goes on any more.
-func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.State, err error) {
-	for {
-		was, err := e.drive(ctx, t)
-		if err != nil {
-			return false, s, err
-		}
-		k, err := e.readFlowOn(ctx, t.agent.name, t.local, &was)
-		if err != nil || k.Ver == 0 {
-			return false, s, err
-		}
-		if s = k.State; s.Status.Terminal() && len(s.Outstanding) == 0 {
-			return true, s, nil
-		}
-		if v, err := t.stands(ctx); err != nil || v.Task.Status == engine.Paused {
-			return true, s, err
-		}
-		moved, nested := false, true
-		for _, c := range s.Outstanding {
-			if c.Kind != workflow.Spawn && c.Kind != workflow.Unwind && c.Kind != workflow.CancelChild {
-				continue
-			}
-			child, err := t.Child(ctx, c.Child)
-			if err != nil {
-				return false, s, err
-			}
-			task, err := child.Task(ctx)
-			if err != nil {
-				return false, s, err
-			}
-			still, _, err := e.driveAll(ctx, task)
-			if err != nil {
-				return false, s, err
-			}
-			nested = nested && still
-			moved = true
-		}
-		if moved {
-			again, err := e.readFlowOn(ctx, t.agent.name, t.local, &k)
-			if err != nil {
-				return false, s, err
-			}
-			if again.Ver != k.Ver {
-				continue
-			}
-		}
-		waiting := s
-		waiting.Outstanding = slices.DeleteFunc(slices.Clone(s.Outstanding), func(c workflow.Command) bool { return c.Kind == workflow.Spawn })
-		return nested && (s.Status.Terminal() || waiting.Parked()), s, nil
-	}
-}
-
 // Signal answers what a HUMAN step, or another that asks a person, waits for: the answer passes the strict edge and, when the
 // instance goes on, the schema of the intake. It is consumed once. It is for those whom the step names, or else the owners of
 // the workflow; where there are none, for the task's approvers and the engine's operators.

@@ -185,7 +185,8 @@ func (r *round) taskRuns() *action.Failure {
 	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	switch {
 	case v.taskVer == 0:
-		return action.Fail(action.TaskClosed, "there is no such task; start it first")
+		r.silent = true // there is nowhere to write it
+		return action.Fail(action.TaskClosed, "there is no such task: it was never started, or has ended and expired; start it first")
 	case v.Task.Status == Cancelled:
 		return v.Task.Because(action.Fail(action.Cancelled, "the task was cancelled"))
 	case v.Task.Status == Paused:

@@ -176,9 +176,11 @@ func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, 
 	}
 	v.Snap = snap
 	if c := snap.Task.Cells[cellTask]; c.Ver != v.taskVer {
-		v.Task = TaskState{}
-		if err := json.Unmarshal([]byte(c.Val), &v.Task); err != nil {
-			return fmt.Errorf("task cell of %s: %w", agent.Name, err)
+		v.Task, v.taskVer = TaskState{}, 0
+		if c.Ver > 0 { // else it has ended and expired
+			if err := json.Unmarshal([]byte(c.Val), &v.Task); err != nil {
+				return fmt.Errorf("task cell of %s: %w", agent.Name, err)
+			}
 		}
 		v.taskVer = c.Ver
 	}
