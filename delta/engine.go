@@ -22,6 +22,7 @@ import (
 type Engine struct {
 	cfg       Config
 	rules     engine.Rules
+	mutes     mutes
 	store     memory.Store
 	instant   *memory.InProcess // the store, where it never waits: no access needs a deadline
 	ownsStore bool
@@ -104,6 +105,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.rules.Estimator = engine.Estimator(cfg.Risk)
 	e.rules.Escalate = cfg.Escalate.rules()
+	e.rules.Refusals = max(0, cfg.Refusals)
 	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
 	e.rules.Unheard = cfg.Authenticator == nil && cfg.Store == nil
 	for _, c := range e.crowds() {
@@ -225,6 +227,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.pulse.close()
 	last, cancel := outlive(ctx, e.cfg.Grace, e.cfg.StoreTimeout)
 	defer cancel()
+	e.countRest(last)
 	err = errors.Join(err, e.keeper.close(last), e.hooks.Wait(last), e.watch.close(last))
 	if e.ownsStore {
 		err = errors.Join(err, e.store.Close())

@@ -42,6 +42,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.put(txn.Task, cellTask, string(e.State))
 	case ledger.Refused:
 		c.refused(e)
+	case ledger.RefusalsCounted:
+		c.muted(e)
 	case ledger.ApprovalRequested:
 		c.requested(e, text)
 	case ledger.ApprovalVoted, ledger.ApprovalWithdrawn:
@@ -163,6 +165,7 @@ func (c *changes) task(e *ledger.Event) {
 }
 
 func (c *changes) refused(e *ledger.Event) {
+	c.refusedOnce(e)
 	if e.Within == "" && e.Code.Info().Violation { // what a function does is not the planner's doing
 		c.add(txn.Clause{Op: txn.Count, Scope: txn.Agent, Key: countBreach, N: 1, Min: txn.NoMin, Max: txn.NoMax})
 	}
