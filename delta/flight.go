@@ -165,7 +165,7 @@ func (e *Engine) stays(t *Task, revs [2]int64) bool {
 	if e.instant == nil {
 		return false
 	}
-	task, agent := e.instant.Revisions(t.agent.name, t.local)
+	task, agent, _ := e.instant.Revisions(t.agent.name, t.local)
 	return revs == [2]int64{task, agent}
 }
 
