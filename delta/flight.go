@@ -43,6 +43,7 @@ type flight struct {
 	end     engine.End     // as written, then
 	charged action.Cost
 	first   Context      // of the first attempt
+	out     action.Lazy  // room for the value of its output
 	under   atomic.Int32 // calls within it, and within those, that are under way
 	left    bool         // a function of it was abandoned
 	beats
