@@ -75,7 +75,11 @@ func (m *memory) Follow(ctx context.Context, id string, from int64) iter.Seq2[de
 }
 
 func (m *memory) Ledger(_ context.Context, id string) ([]txn.Stored, ledger.Report, error) {
-	return make([]txn.Stored, len(m.of(id))), ledger.Report{}, nil
+	records := make([]txn.Stored, len(m.of(id)))
+	for i, r := range m.of(id) {
+		records[i].Seq = r.Seq
+	}
+	return records, ledger.Report{}, nil
 }
 
 // tray is a sink that remembers, and fails when told to.

@@ -144,7 +144,11 @@ func (t *Trail) measure(ctx context.Context, s Source, name string) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if last := int64(len(records)); last > t.known[name].Seq {
+	last := int64(0)
+	if len(records) > 0 {
+		last = records[len(records)-1].Seq
+	}
+	if last > t.known[name].Seq {
 		t.behind[name] = last
 	} else {
 		delete(t.behind, name)
@@ -157,10 +161,15 @@ func (t *Trail) read(ctx context.Context, s Source, name string, at, to int64) e
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var rs []delta.Record
+	next := at + 1
 	for r, err := range s.Follow(ctx, name, at+1) {
 		if err != nil {
 			return err
 		}
+		if r.Seq > next {
+			t.cfg.Log.Error("records were pruned before the audit trail had them", "ledger", name, "from", next, "records", r.Seq-next)
+		}
+		next = r.Seq + 1
 		if rs = append(rs, r); len(rs) == batch || r.Seq >= to {
 			if err := t.put(ctx, name, rs); err != nil {
 				return err

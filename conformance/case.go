@@ -27,10 +27,10 @@ type Variant struct {
 // Cases returns every case in order of its id. It is a fresh copy.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{approvalCases(), turnCases(), budgetCases(), inputCases(), authorityCases(), waitCases(), changeCases(), effectCases(), leaseCases(), cancelCases(), childCases(), compensateCases()} {
+	for _, part := range [][]Case{approvalCases(), turnCases(), budgetCases(), inputCases(), authorityCases(), waitCases(), changeCases(), effectCases(), leaseCases(), cancelCases(), childCases(), compensateCases(), procedureCases()} {
 		all = append(all, part...)
 	}
-	return sorted(all)
+	return sorted(merged(all))
 }
 
 // T is what a variant is given: a fresh subject, and where it says what it saw.

@@ -23,7 +23,7 @@ func ExampleTable() {
 	}
 	// Output:
 	// case  verdict  variants  guards, or the symptom
-	// C04   pass     3/3       one request per call, answers keyed by it
+	// C04   pass     6/6       one request per call, answers keyed by it
 	// C14   pass     4/4       a collision is an error; calls and grants reach the agent's own action
 	// C22   pass     3/3       unset and empty differ; empty is none
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,28 +161,80 @@ func TestTeethOneByOne(t *testing.T) {
 	} {
 		t.Run(c.without, func(t *testing.T) {
 			t.Parallel()
-			open := func() (conformance.Subject, error) {
-				s, err := subject.Open(subject.InProcess)()
-				if err != nil {
-					return nil, err
-				}
-				m := c.mutant
-				m.Subject = s.(*subject.Subject)
-				return m, nil
-			}
 			for _, id := range c.notices {
-				assert.True(t, noticed(t, open, id), "%s does not notice", id)
+				assert.True(t, noticed(t, c.mutant.open, id), "%s does not notice", id)
 			}
 		})
 	}
 }
 
+// twice makes every body run a second time.
+func twice(a *conformance.Action) {
+	do := a.Do
+	a.Do = func(ctx context.Context, x conformance.Execution) (json.RawMessage, error) {
+		if _, err := do(ctx, x); err != nil {
+			return nil, err
+		}
+		return do(ctx, x)
+	}
+}
+
+// upside has the undoing of 2 undo 3, and the other way round.
+func upside(a *conformance.Action) {
+	do := a.Do
+	a.Do = func(ctx context.Context, x conformance.Execution) (json.RawMessage, error) {
+		if a.Name == "cancel" {
+			x.Input = json.RawMessage(strings.NewReplacer("2", "3", "3", "2").Replace(string(x.Input)))
+		}
+		return do(ctx, x)
+	}
+}
+
+// TestTeethOfProcedures: the variants with workflows notice by themselves, at every depth.
+func TestTeethOfProcedures(t *testing.T) {
+	for _, c := range []struct {
+		without string
+		mutant  mutant
+		notices []string
+	}{
+		{"the gate", mutant{action: func(a *conformance.Action) { a.Gated = false }}, []string{"C04", "C05", "C06", "C07", "C16"}},
+		{"once", mutant{action: twice}, []string{"C04", "C05", "C07"}},
+		{"the clock", mutant{still: true}, []string{"C16"}},
+		{"cancelling", mutant{deaf: true}, []string{"C28"}},
+		{"order", mutant{action: upside}, []string{"C29"}},
+	} {
+		t.Run(c.without, func(t *testing.T) {
+			t.Parallel()
+			for _, id := range c.notices {
+				for _, at := range []string{" of a workflow", " of a workflow in a workflow", " of a workflow, two levels down"} {
+					assert.True(t, noticedBy(t, c.mutant.open, id, at), "%s does not notice%s", id, at)
+				}
+			}
+		})
+	}
+}
+
+func (m mutant) open() (conformance.Subject, error) {
+	s, err := subject.Open(subject.InProcess)()
+	if err != nil {
+		return nil, err
+	}
+	m.Subject = s.(*subject.Subject)
+	return m, nil
+}
+
 // noticed runs the variants of a case until one fails.
-func noticed(t *testing.T, open conformance.Open, id string) bool {
+func noticed(t *testing.T, open conformance.Open, id string) bool { return noticedBy(t, open, id, "") }
+
+// noticedBy looks only at variants whose names end so.
+func noticedBy(t *testing.T, open conformance.Open, id, names string) bool {
 	all := conformance.Cases()
 	i := slices.IndexFunc(all, func(c conformance.Case) bool { return c.ID == id })
 	require.GreaterOrEqual(t, i, 0)
 	return slices.ContainsFunc(all[i].Variants, func(v conformance.Variant) bool {
+		if !strings.HasSuffix(v.Name, names) {
+			return false
+		}
 		one := conformance.Case{ID: id, Variants: []conformance.Variant{v}}
 		return len(conformance.Failed(conformance.Check(open, []conformance.Case{one}))) > 0
 	})

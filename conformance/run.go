@@ -124,3 +124,18 @@ func sorted(cs []Case) []Case {
 	slices.SortStableFunc(cs, func(a, b Case) int { return cmp.Compare(a.ID, b.ID) })
 	return cs
 }
+
+// merged puts the variants of one case together that stand in several files.
+func merged(all []Case) (out []Case) {
+	for _, c := range all {
+		i := slices.IndexFunc(out, func(d Case) bool { return d.ID == c.ID })
+		if i < 0 {
+			out = append(out, c)
+			continue
+		}
+		d := &out[i]
+		d.Symptom, d.Guards = cmp.Or(d.Symptom, c.Symptom), cmp.Or(d.Guards, c.Guards)
+		d.Variants = append(slices.Clip(d.Variants), c.Variants...)
+	}
+	return out
+}

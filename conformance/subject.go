@@ -93,6 +93,17 @@ type (
 		// Escalated reports whether the task was brought before a person.
 		Escalated(ctx context.Context, task string) (bool, error)
 	}
+	// Procedural runs procedures: tasks that make their calls by themselves, step by step, and undo them where one fails.
+	Procedural interface {
+		// Define makes procedures known, each after those that its steps run. It may restart the subject.
+		Define(...Procedure) error
+		// Begin opens a task that runs a procedure. Nothing runs by itself.
+		Begin(ctx context.Context, procedure string, g Goal) (task string, err error)
+		// Proceed drives the procedure, and those within it, until it has ended or nothing goes on without a person.
+		Proceed(ctx context.Context, task string) (Progress, error)
+		// Recall cancels a procedure: what completed is undone. It returns once that is durable.
+		Recall(ctx context.Context, task, by string) error
+	}
 	// Stopper closes the engine in a hurry: calls under way are told to stop. The store stays.
 	Stopper interface{ Stop() error }
 )
@@ -129,6 +140,39 @@ type Action struct {
 	Before func(context.Context) error
 	Do     Func
 }
+
+// Procedure is a workflow of calls, and of procedures.
+type Procedure struct {
+	Name  string
+	Steps []Step
+}
+
+// Step makes one call or, with Procedure, runs one; a step that fails is not tried again.
+type Step struct {
+	Name      string
+	Action    string
+	Input     string // of the call, JSON
+	Procedure string
+	After     []string // the steps that must have succeeded before; none: it starts at once
+}
+
+// Progress is how far a procedure has come.
+type Progress struct {
+	Status Standing
+	Asks   bool     // a person must look after it: not at an approval, but at what went wrong
+	Parts  []string // the tasks of the procedures within it, and within those
+}
+
+// Standing says how a procedure stands.
+type Standing string
+
+// The standings; the last three are final.
+const (
+	Proceeding Standing = "proceeding" // or undoing itself
+	Completed  Standing = "completed"
+	Broken     Standing = "failed"
+	Recalled   Standing = "cancelled"
+)
 
 // Need is a prerequisite.
 type Need struct {

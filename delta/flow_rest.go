@@ -63,8 +63,11 @@ func (r *flowRun) stands(id string) bool {
 	return slices.ContainsFunc(r.k.State.Outstanding, func(c workflow.Command) bool { return c.ID == id })
 }
 
-func (r *flowRun) nextTimer() (at int64, ok bool) {
-	for _, c := range r.k.State.Outstanding {
+func (r *flowRun) nextTimer() (at int64, ok bool) { return timerOf(&r.k.State) }
+
+// timerOf is when the first timer of an instance fires.
+func timerOf(s *workflow.State) (at int64, ok bool) {
+	for _, c := range s.Outstanding {
 		if c.Kind == workflow.Timer && (!ok || c.At < at) {
 			at, ok = c.At, true
 		}

@@ -3,6 +3,7 @@ package delta
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -342,6 +343,12 @@ func (k *keeper) seal(b book, t *tail) error {
 		if len(records) == 0 {
 			return nil
 		}
+		if records[0].Seq > m.seq+1 && b.task == "" { // its beginning was dropped
+			if err := k.skip(ctx, b, m.seq); err != nil {
+				return err
+			}
+			continue
+		}
 		x, link := engine.Seal(b.agent, b.task, m.link, records)
 		if len(x.Clauses) > 0 {
 			if _, err := k.e.apply(ctx, x); err != nil {
@@ -353,6 +360,23 @@ func (k *keeper) seal(b book, t *tail) error {
 			return nil
 		}
 	}
+}
+
+// skip notes where an agent's own ledger begins, which must be behind what is known to be sealed.
+func (k *keeper) skip(ctx context.Context, b book, known int64) error {
+	snap, err := k.e.store.Load(ctx, b.agent, "", nil)
+	if err != nil {
+		return err
+	}
+	seq, link, err := engine.CutAt(snap)
+	if err == nil && seq <= known {
+		err = fmt.Errorf("records behind %d are missing, and no checkpoint says why", known)
+	}
+	if err != nil {
+		return err
+	}
+	k.note(b, mark{seq, link})
+	return nil
 }
 
 // mark returns how far a book is known to be sealed, nothing where that is not known.

@@ -151,21 +151,22 @@ func checkWatches(all []Watch) (faults []error) {
 // goes on with what comes until ctx ends, at the pace of [Config.Poll]. The id is that of a task, "agent~task", or an
 // agent's name for the agent's own ledger. The last pair has the error that ended it, of ctx too; a loop that is left just
 // ends. Observers are told sooner, but only what their own engine wrote.
-// Nothing is hidden: the records are what the store holds, secrets included.
+// Nothing is hidden: the records are what the store holds, secrets included. What was dropped of an agent's own ledger, see
+// [Engine.PruneOwn], is passed over.
 func (e *Engine) Follow(ctx context.Context, id string, from int64) iter.Seq2[Record, error] {
 	agent, task, _ := strings.Cut(id, idSeparator)
 	return func(yield func(Record, error) bool) {
 		next := max(from, 1)
 		for {
-			n, err := e.follow(ctx, agent, task, next, yield)
+			last, full, err := e.follow(ctx, agent, task, next, yield)
 			if err != nil {
 				yield(Record{}, fmt.Errorf("follow %s: %w", id, err))
 				return
 			}
-			if n < 0 {
+			if last < 0 {
 				return
 			}
-			if next += n; n == recordPage {
+			if next = last + 1; full {
 				continue
 			}
 			if !e.pause(ctx, nil) {
@@ -180,26 +181,28 @@ func (e *Engine) Follow(ctx context.Context, id string, from int64) iter.Seq2[Re
 	}
 }
 
-// follow reads one page; n is how many records it had, -1 where nobody wants more.
-func (e *Engine) follow(ctx context.Context, agent, task string, from int64, yield func(Record, error) bool) (n int64, err error) {
+// follow reads one page; last is the number of its last record, -1 where nobody wants more.
+func (e *Engine) follow(ctx context.Context, agent, task string, from int64, yield func(Record, error) bool) (last int64, full bool, err error) {
 	if err := alive(ctx); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if agent == "" {
-		return 0, errors.New("no id; give a task's, or an agent's name")
+		return 0, false, errors.New("no id; give a task's, or an agent's name")
 	}
 	page, err := e.store.Records(ctx, agent, task, from, recordPage)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
+	last = from - 1
 	for _, s := range page {
 		ev, err := ledger.Decode(s.Val)
 		if err != nil {
-			return 0, fmt.Errorf("record %d: %w", s.Seq, err)
+			return 0, false, fmt.Errorf("record %d: %w", s.Seq, err)
 		}
 		if !yield(Record{Event: ev, Seq: s.Seq, Stored: s.At}, nil) {
-			return -1, nil
+			return -1, false, nil
 		}
+		last = s.Seq
 	}
-	return int64(len(page)), nil
+	return last, len(page) == recordPage, nil
 }

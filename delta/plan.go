@@ -128,6 +128,9 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 			continue
 		}
 		t.advance(d.Txn, reply, own)
+		if d.Muted {
+			t.mute(ctx, d.Refusal.Code, "")
+		}
 		if d.Refusal != nil {
 			return nil, d.Refusal
 		}
@@ -146,7 +149,7 @@ func (t *Task) decidePlan(p *plan, own *sight, estimate action.Cost) (d engine.D
 		return d, err
 	}
 	p.call.Now = p.snap.Now
-	return engine.DecidePlan(t.agent.compiled, &p.view, &p.call, estimate), nil
+	return engine.DecidePlan(&t.engine.rules, t.agent.compiled, &p.view, &p.call, estimate), nil
 }
 
 // plan is a proposal under way, and the memory that its two transactions are made in.

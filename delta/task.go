@@ -124,6 +124,13 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 			return nil, fmt.Errorf("start: %w", keyUnavailable(err))
 		}
 	}
+	if err := e.sealGoal(ctx, &s); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	made, err := e.sealFlow(ctx, &s, g.Agent)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
 	undo, err := e.keepAttachments(ctx, s, g.Attachments)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
@@ -135,6 +142,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	}
 	x := engine.Start(s, e.clock(), until)
 	engine.Drop(x, drop)
+	if made != nil {
+		engine.AddKey(x, *made, e.clock())
+	}
 	reply, err := e.apply(ctx, x)
 	if err != nil || !reply.OK {
 		undo()
@@ -292,22 +302,43 @@ func (t *Task) Ledger(ctx context.Context) ([]txn.Stored, ledger.Report, error) 
 // recordPage is how many records are read at a time.
 const recordPage = 512
 
-func (e *Engine) records(ctx context.Context, agent, task string) ([]txn.Stored, ledger.Report, error) {
-	sealed := e.keeper.mark(book{agent, task}) // before reading: what is sealed meanwhile is no loss
-	var all []txn.Stored
-	for {
-		page, err := e.store.Records(ctx, agent, task, int64(len(all))+1, recordPage)
+// holesMost is how often a ledger is read anew because its beginning was dropped meanwhile.
+const holesMost = 10
+
+func (e *Engine) records(ctx context.Context, agent, task string) (all []txn.Stored, report ledger.Report, err error) {
+	for range holesMost {
+		sealed := e.keeper.mark(book{agent, task}) // before reading: what is sealed meanwhile is no loss
+		all, whole, err := e.pages(ctx, agent, task)
 		if err != nil {
-			return nil, ledger.Report{}, fmt.Errorf("read ledger: %w", err)
+			return nil, report, fmt.Errorf("read ledger: %w", err)
+		}
+		if !whole {
+			continue
+		}
+		report, err = ledger.VerifyFrom(agent, task, all)
+		if err == nil {
+			err = ledger.Compare(all, report, ledger.Report{Sealed: sealed.seq, Head: sealed.link})
+		}
+		return all, report, err
+	}
+	return nil, report, errors.New("read ledger: it is pruned all the time")
+}
+
+// pages reads a ledger from the first record left; whole is false where its beginning was dropped on the way.
+func (e *Engine) pages(ctx context.Context, agent, task string) (all []txn.Stored, whole bool, err error) {
+	for from := int64(1); ; {
+		page, err := e.store.Records(ctx, agent, task, from, recordPage)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(all) > 0 && len(page) > 0 && page[0].Seq > from {
+			return nil, false, nil
 		}
 		all = append(all, page...)
 		if len(page) < recordPage {
-			report, err := ledger.Verify(ledger.Genesis(agent, task), all)
-			if err == nil {
-				err = ledger.Compare(all, report, ledger.Report{Sealed: sealed.seq, Head: sealed.link})
-			}
-			return all, report, err
+			return all, true, nil
 		}
+		from = page[len(page)-1].Seq + 1
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
-// exportVersion is the version of the format below.
+// exportVersion is the version of the format below; a ledger whose beginning was pruned has the next one.
 const exportVersion = 1
 
 // Exporter writes one ledger as lines of JSON: one that names it, one for each record, one that closes it.
@@ -21,6 +22,7 @@ const exportVersion = 1
 //	{"seq":1,"at":1700000000000000,"link":"…","event":{"v":1,"type":"task_started",…}}
 //	{"end":1,"root":"…"}
 //
+// Of one whose beginning was pruned the first line is {"ledger":2,"agent":"support","base":{"seq":9,"link":"…","tree":["…"]}}.
 // Every line has this form to the byte. Records that were not sealed yet are sealed here, so that all that is exported is
 // under the root. Several ledgers may follow each other in one file.
 type Exporter struct {
@@ -35,13 +37,48 @@ type Exporter struct {
 
 // NewExporter begins the export of the ledger of a task, or of the agent itself where task is "".
 func NewExporter(w io.Writer, agent, task string) *Exporter {
-	g := Genesis(agent, task)
-	x := &Exporter{w: w, agent: agent, task: task, chain: NewVerifier(g), head: g}
-	t := text{b: append(x.buf, `{"ledger":1`...)}
+	return NewExporterFrom(w, agent, task, Base{})
+}
+
+// NewExporterFrom is NewExporter for a ledger whose beginning may have been pruned, see [BaseIn]. A base that no ledger has is
+// the error of everything that follows.
+func NewExporterFrom(w io.Writer, agent, task string, b Base) *Exporter {
+	x := &Exporter{w: w, agent: agent, task: task}
+	log, err := b.Log()
+	if err != nil {
+		x.err = err
+		return x
+	}
+	x.log, x.chain, x.head = *log, b.chain(agent, task), b.Link
+	if b.Seq == 0 {
+		x.head = Genesis(agent, task)
+	}
+	x.line(appendFirst(x.buf, agent, task, b))
+	return x
+}
+
+// chain is the verifier of what comes behind the base.
+func (b Base) chain(agent, task string) *Verifier {
+	if b.Seq == 0 {
+		return NewVerifier(Genesis(agent, task))
+	}
+	return Resume(b.Seq, b.Link)
+}
+
+func appendFirst(dst []byte, agent, task string, b Base) []byte {
+	version := exportVersion
+	if b.Seq > 0 {
+		version++
+	}
+	t := text{b: fmt.Appendf(dst, `{"ledger":%d`, version)}
 	t.must("agent", agent)
 	t.str("task", task)
-	x.line(append(t.b, '}'))
-	return x
+	if b.Seq > 0 {
+		base, _ := json.Marshal(b) // plain fields: cannot fail
+		t.name("base")
+		t.b = append(t.b, base...)
+	}
+	return append(t.b, '}')
 }
 
 func (x *Exporter) line(b []byte) {
@@ -109,9 +146,27 @@ func appendEnd(b []byte, h Head) []byte {
 // Exported is one ledger of an export, found whole.
 type Exported struct {
 	Agent, Task string
-	Records     []txn.Stored
+	Base        Base         // of its beginning, where that was pruned
+	Records     []txn.Stored // behind it
 	Log         *Log
 	Head        Head
+}
+
+// Record returns a record by its number, and the link of the one before it; false where it is not there.
+func (x *Exported) Record(seq int64) (r txn.Stored, prev string, ok bool) {
+	i := seq - x.Base.Seq - 1
+	if i < 0 || i >= int64(len(x.Records)) {
+		return r, "", false
+	}
+	switch {
+	case i > 0:
+		prev = x.Records[i-1].Link
+	case x.Base.Seq > 0:
+		prev = x.Base.Link
+	default:
+		prev = Genesis(x.Agent, x.Task)
+	}
+	return x.Records[i], prev, true
 }
 
 // ExportError locates what is wrong with an export.
@@ -192,22 +247,23 @@ func (i *Importer) begin() (*Exported, *Verifier, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &Exported{Log: &Log{}}
+	x := &Exported{}
 	var h struct {
 		Ledger      int
 		Agent, Task string
+		Base        Base
 	}
 	if err := json.Unmarshal([]byte(line), &h); err != nil {
 		return nil, nil, i.fail(errors.New("not the first line of an exported ledger"), "")
 	}
-	if h.Ledger != exportVersion {
-		return nil, nil, i.fail(fmt.Errorf("not the first line of an exported ledger of version %d", exportVersion), "")
+	if h.Ledger != exportVersion && h.Ledger != exportVersion+1 {
+		return nil, nil, i.fail(fmt.Errorf("not the first line of an exported ledger of version %d or %d", exportVersion, exportVersion+1), "")
 	}
-	x.Agent, x.Task = h.Agent, h.Task
-	t := text{b: []byte(`{"ledger":1`)}
-	t.must("agent", h.Agent)
-	t.str("task", h.Task)
-	if string(t.b)+"}" != line {
+	x.Agent, x.Task, x.Base = h.Agent, h.Task, h.Base
+	if x.Log, err = h.Base.Log(); err != nil {
+		return nil, nil, i.fail(err, "")
+	}
+	if string(appendFirst(nil, h.Agent, h.Task, h.Base)) != line {
 		return nil, nil, i.fail(errors.New("the first line of a ledger is not in canonical form"), "")
 	}
 	i.name = NameOf(h.Agent, h.Task)
@@ -215,7 +271,7 @@ func (i *Importer) begin() (*Exported, *Verifier, error) {
 		return nil, nil, i.fail(errors.New("the ledger is there twice"), "")
 	}
 	i.seen[i.name] = true
-	return x, NewVerifier(Genesis(h.Agent, h.Task)), nil
+	return x, h.Base.chain(h.Agent, h.Task), nil
 }
 
 // end checks the closing line against what was read.
@@ -234,7 +290,27 @@ func (i *Importer) end(x *Exported, line string) error {
 	if string(appendEnd(nil, h)) != line {
 		return i.fail(errors.New("the closing line does not follow from the records"), "")
 	}
+	if err := x.based(); err != nil {
+		return i.fail(err, "")
+	}
 	x.Head = h
+	return nil
+}
+
+// based checks that what a ledger begins with is what the checkpoint says, where that is among its records: of a ledger that
+// was pruned and exported piece by piece, it may be in a later piece.
+func (x *Exported) based() error {
+	e, err := CheckpointIn(x.Records)
+	if x.Base.Seq == 0 || err != nil || e == nil {
+		return nil
+	}
+	b, err := BaseOf(e)
+	if err != nil {
+		return err
+	}
+	if b.Link != x.Base.Link || !slices.Equal(b.Tree, x.Base.Tree) {
+		return errors.New("its first line is not what the checkpoint among its records says")
+	}
 	return nil
 }
 

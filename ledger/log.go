@@ -23,23 +23,41 @@ type Log struct {
 	size   int64
 }
 
-// stored is the tree in the order of tlog.StoredHashIndex.
-type stored []tlog.Hash
+// stored is the tree in the order of tlog.StoredHashIndex: from a place on, and what is known of the nodes before it.
+type stored struct {
+	from   int64
+	list   []tlog.Hash
+	before map[int64]tlog.Hash
+}
 
-func (s stored) ReadHashes(at []int64) ([]tlog.Hash, error) {
+func (s *stored) ReadHashes(at []int64) ([]tlog.Hash, error) {
 	out := make([]tlog.Hash, len(at))
 	for i, n := range at {
-		if n < 0 || n >= int64(len(s)) {
+		h, known := s.before[n]
+		switch {
+		case known:
+			out[i] = h
+		case n >= 0 && n < s.from:
+			return nil, ErrPruned
+		case n < 0 || n >= s.from+int64(len(s.list)):
 			return nil, fmt.Errorf("the tree has no node %d", n)
+		default:
+			out[i] = s.list[n-s.from]
 		}
-		out[i] = s[n]
 	}
 	return out, nil
 }
 
-// NewLog returns the log of a ledger's sealed records.
+// NewLog returns the log of a ledger's sealed records, also of one whose beginning was pruned.
 func NewLog(records []txn.Stored) (*Log, error) {
-	l := &Log{}
+	b, err := BaseIn(records)
+	if err != nil {
+		return nil, err
+	}
+	l, err := b.Log()
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range records {
 		if r.Link == "" {
 			break
@@ -57,11 +75,11 @@ func (l *Log) Add(link string) error {
 	if err != nil {
 		return err
 	}
-	more, err := tlog.StoredHashesForRecordHash(l.size, leaf, l.hashes)
+	more, err := tlog.StoredHashesForRecordHash(l.size, leaf, &l.hashes)
 	if err != nil {
 		return err
 	}
-	l.hashes = append(l.hashes, more...)
+	l.hashes.list = append(l.hashes.list, more...)
 	l.size++
 	return nil
 }
@@ -82,7 +100,7 @@ func (l *Log) Root(size int64) (Hash, error) {
 	if err := l.within(size); err != nil {
 		return Hash{}, err
 	}
-	return tlog.TreeHash(size, l.hashes)
+	return tlog.TreeHash(size, &l.hashes)
 }
 
 func (l *Log) within(size int64) error {
@@ -106,7 +124,7 @@ func (l *Log) ProveRecord(seq, size int64) ([]Hash, error) {
 	if seq < 1 || seq > size {
 		return nil, fmt.Errorf("there is no record %d among the first %d", seq, size)
 	}
-	return tlog.ProveRecord(size, seq-1, l.hashes)
+	return tlog.ProveRecord(size, seq-1, &l.hashes)
 }
 
 // ProveGrowth returns the proof that the log of older records is the beginning of that of newer ones; see CheckGrowth.
@@ -120,18 +138,19 @@ func (l *Log) ProveGrowth(older, newer int64) ([]Hash, error) {
 	if older == 0 {
 		return nil, nil
 	}
-	return tlog.ProveTree(newer, older, l.hashes)
+	return tlog.ProveTree(newer, older, &l.hashes)
 }
 
-// Extends checks that the log goes on from a head that was taken earlier. The error is ErrRewritten, or a *BrokenError
-// where the ledger is shorter than it was.
+// Extends checks that the log goes on from a head that was taken earlier. The error is ErrRewritten, a *BrokenError where the
+// ledger is shorter than it was, or ErrPruned where the head is of records that were pruned since: then the checkpoint has to
+// vouch for them.
 func (l *Log) Extends(older Head) error {
 	if older.Size > l.size {
 		return &BrokenError{CutOff, l.size + 1, older.Size}
 	}
 	root, err := l.Root(older.Size)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s, its head of %d records: %w", older.Name(), older.Size, err)
 	}
 	if root != older.Root {
 		return fmt.Errorf("%s: %w: among its first %d records", older.Name(), ErrRewritten, older.Size)

@@ -306,6 +306,15 @@ func FuzzImporter(f *testing.F) {
 	export(f, &b, "t", told(f, "a", "t", 3))
 	f.Add(b.String())
 	f.Add(`{"ledger":1,"agent":"a"}` + "\n" + `{"end":0,"root":"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}` + "\n")
+	whole, base := pruned(f, 5, 3, 1)
+	var left bytes.Buffer
+	kept := ledger.NewExporterFrom(&left, "desk", "", base)
+	for _, r := range whole[3:] {
+		require.NoError(f, kept.Add(r))
+	}
+	_, err := kept.End()
+	require.NoError(f, err)
+	f.Add(left.String())
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := read(text)
 		if err != nil {
@@ -313,7 +322,7 @@ func FuzzImporter(f *testing.F) {
 		}
 		var again bytes.Buffer // what is read is exactly what would be written
 		for _, l := range all {
-			x := ledger.NewExporter(&again, l.Agent, l.Task)
+			x := ledger.NewExporterFrom(&again, l.Agent, l.Task, l.Base)
 			for _, r := range l.Records {
 				require.NoError(t, x.Add(r))
 			}

@@ -49,22 +49,31 @@ func SignHead(h Head, signers ...Signer) (string, error) {
 // OpenHead reads a signed head. It is an error unless one of the public keys signed it; signatures of others are passed
 // over.
 func OpenHead(signed string, public ...string) (Head, error) {
+	text, err := openNote(signed, public)
+	if err != nil {
+		return Head{}, fmt.Errorf("open head: %w", err)
+	}
+	return ParseHead(text)
+}
+
+// openNote returns the text of a note that one of the keys signed.
+func openNote(signed string, public []string) (string, error) {
 	var known []note.Verifier
 	for _, p := range public {
 		v, err := note.NewVerifier(strings.TrimSpace(p))
 		if err != nil {
-			return Head{}, fmt.Errorf("open head: %q is not a public key: %w", p, err)
+			return "", fmt.Errorf("%q is not a public key: %w", p, err)
 		}
 		known = append(known, v)
 	}
 	if len(known) == 0 {
-		return Head{}, errors.New("open head: no public key; give at least one")
+		return "", errors.New("no public key; give at least one")
 	}
 	n, err := note.Open([]byte(signed), note.VerifierList(known...))
 	if err != nil {
-		return Head{}, fmt.Errorf("open head: %w", err)
+		return "", err
 	}
-	return ParseHead(n.Text)
+	return n.Text, nil
 }
 
 // UnsignedHead reads the head out of a signed one, or a plain one, without asking who signed: for display, and where the

@@ -31,8 +31,12 @@ const (
 	// State the task ends: TaskCancelled follows.
 	EscalationResolved Type = "escalation_resolved"
 
-	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran.
+	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran. ToSeq is since when
+	// refusals of the task are counted together, store time in µs, FromSeq how many there were before.
 	Refused Type = "refused"
+	// RefusalsCounted stands for refusals that are not recorded one by one, because there were so many: ToSeq is how many, State
+	// by which codes, Owner who counted them.
+	RefusalsCounted Type = "refusals_counted"
 
 	// ApprovalRequested asks a person: Approval, Intent, Digest, Risk, Policy, Expires.
 	ApprovalRequested Type = "approval_requested"
@@ -107,6 +111,10 @@ const (
 	// TaskPruned says, in the agent's own ledger, that a task's ledger was verified and is dropped: Child is the task, Digest
 	// the link of its last record, ToSeq how many records it had, Identity, Reason.
 	TaskPruned Type = "task_pruned"
+	// LedgerPruned says, in the agent's own ledger, that its records up to ToSeq were verified and are dropped: Digest is the
+	// link of the last of them, State what they came to and the Merkle tree over them, Text the checkpoint as a signed note
+	// where it was signed, Identity, Reason.
+	LedgerPruned Type = "ledger_pruned"
 	// AgentHalted keeps an agent from beginning anything, in the agent's own ledger: State holds the halts that stand, Text is
 	// "everything" where all agents are meant, Action where one action of the agent is, Identity, Reason.
 	AgentHalted Type = "agent_halted"
@@ -184,12 +192,12 @@ const (
 
 var types = []Type{
 	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed,
-	EscalationRaised, EscalationResolved, Refused,
+	EscalationRaised, EscalationResolved, Refused, RefusalsCounted,
 	ApprovalRequested, ApprovalVoted, ApprovalWithdrawn, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
-	AgentDeclared, AgentConfigured, TaskPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
+	AgentDeclared, AgentConfigured, TaskPruned, LedgerPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
 	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
 }
 

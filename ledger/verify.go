@@ -13,6 +13,7 @@ type Report struct {
 	Sealed   int64  `json:"sealed"`   // sequence of the last linked record, 0 for none
 	Head     string `json:"head"`     // its link, or the genesis
 	Unsealed int    `json:"unsealed"` // records behind it that are not linked yet
+	Pruned   int64  `json:"pruned"`   // records before them that were pruned behind a checkpoint, which stands among them
 }
 
 // Fault says what is wrong with a record.
@@ -54,7 +55,10 @@ func (e *BrokenError) Error() string {
 // Verify checks a whole ledger from its first record on. The error is a *BrokenError; the report then covers what comes
 // before the fault.
 func Verify(genesis string, records []txn.Stored) (Report, error) {
-	v := NewVerifier(genesis)
+	return verify(NewVerifier(genesis), records)
+}
+
+func verify(v *Verifier, records []txn.Stored) (Report, error) {
 	for i, r := range records {
 		if err := v.Add(r); err != nil {
 			b := err.(*BrokenError) // Add returns no other
@@ -72,19 +76,25 @@ func Verify(genesis string, records []txn.Stored) (Report, error) {
 // written anew from the first record on, is whole by itself. The error is a *BrokenError: CutOff and Unsealed where the
 // records that are there may still be what they were, Changed where they are not.
 func Compare(records []txn.Stored, found, earlier Report) error {
-	switch n := int64(len(records)); {
-	case earlier.Sealed == 0:
-		return nil
+	base := found.Pruned
+	switch n := base + int64(len(records)); {
+	case earlier.Sealed == 0 || earlier.Sealed < base:
+		return nil // nothing was known, or nothing is left of it
 	case n < earlier.Sealed:
 		return &BrokenError{CutOff, n + 1, earlier.Sealed}
+	case earlier.Sealed == base: // the checkpoint must be of the records that were known
+		if base > 0 && len(records) > 0 && Link(earlier.Head, records[0]) != records[0].Link && records[0].Link != "" {
+			return &BrokenError{Changed, base + 1, base + 1}
+		}
+		return nil
 	case found.Sealed >= earlier.Sealed:
-		if records[earlier.Sealed-1].Link != earlier.Head {
+		if records[earlier.Sealed-base-1].Link != earlier.Head {
 			return &BrokenError{Changed, earlier.Sealed, earlier.Sealed}
 		}
 		return nil
 	}
 	head := found.Head
-	for _, r := range records[found.Sealed:earlier.Sealed] {
+	for _, r := range records[found.Sealed-base : earlier.Sealed-base] {
 		head = Link(head, r)
 	}
 	if head != earlier.Head {
@@ -107,7 +117,7 @@ func NewVerifier(genesis string) *Verifier { return Resume(0, genesis) }
 // Resume returns a verifier that goes on behind record seq, whose link is head: both from an earlier Report, or 0 and the
 // genesis.
 func Resume(seq int64, head string) *Verifier {
-	return &Verifier{next: seq + 1, head: head, rep: Report{Sealed: seq, Head: head}}
+	return &Verifier{next: seq + 1, head: head, rep: Report{Sealed: seq, Head: head, Pruned: seq}}
 }
 
 // Add checks the next record. The first error is final: it is returned by every later call. A record left out cannot be

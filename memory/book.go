@@ -9,7 +9,8 @@ import (
 // book is a ledger in pages, so that a long one is not copied as it grows.
 type book struct {
 	pages []page
-	n     int64 // records
+	n     int64 // records ever written
+	gone  int64 // of them, the first ones that were dropped
 }
 
 type page struct {
@@ -50,7 +51,7 @@ func (b *book) find(seq int64) int {
 
 // link gives a record its link, where it exists and has none.
 func (b *book) link(seq int64, link string) {
-	if seq < 1 || seq > b.n {
+	if seq <= b.gone || seq > b.n {
 		return
 	}
 	p := &b.pages[b.find(seq)]
@@ -61,7 +62,7 @@ func (b *book) link(seq int64, link string) {
 
 // read returns a copy of up to limit records from a sequence on.
 func (b *book) read(from int64, limit int) []txn.Stored {
-	from = max(from, 1)
+	from = max(from, b.gone+1)
 	if from > b.n || limit <= 0 {
 		return nil
 	}
@@ -75,4 +76,15 @@ func (b *book) read(from int64, limit int) []txn.Stored {
 		from, left = from+int64(len(part)), left-int64(len(part))
 	}
 	return out
+}
+
+// cut drops the records up to one that is not the last. Pages go as a whole, and of the first one left what is dropped.
+func (b *book) cut(upto int64) {
+	if upto <= b.gone {
+		return
+	}
+	b.pages = append([]page(nil), b.pages[b.find(upto+1):]...)
+	p := &b.pages[0]
+	p.records = append([]txn.Stored(nil), p.records[upto+1-p.first:]...)
+	p.first, b.gone = upto+1, upto
 }

@@ -21,9 +21,19 @@ type Forgetter interface {
 	Forget(ctx context.Context, agent, task string) error
 }
 
+// Cutter is implemented by stores that can drop the beginning of an agent's own ledger.
+type Cutter interface {
+	// Cut drops the records of the agent's own ledger up to and including that number, and their links. Those behind keep
+	// their numbers, new ones go on from there, and [Store.Records] reads from the first one left where it is asked for one
+	// before. It is an error to drop the last record; what is dropped already is none. Where it breaks off, some of the first
+	// may be gone and it is repeated.
+	Cut(ctx context.Context, agent string, upto int64) error
+}
+
 var (
 	_ Lister    = (*InProcess)(nil)
 	_ Forgetter = (*InProcess)(nil)
+	_ Cutter    = (*InProcess)(nil)
 )
 
 // ErrKept is returned by Forget while a task's state is still kept.
@@ -63,3 +73,20 @@ func (s *InProcess) Forget(ctx context.Context, agent, task string) error {
 	delete(a.tasks, task)
 	return nil
 }
+
+// Cut implements [Cutter].
+func (s *InProcess) Cut(ctx context.Context, agent string, upto int64) error {
+	a, err := s.lock(ctx, agent, false)
+	if err != nil {
+		return err
+	}
+	defer a.mu.Unlock()
+	if upto > 0 && upto >= a.book.n {
+		return fmt.Errorf("cut the ledger of agent %q at record %d: %w", agent, upto, ErrLast)
+	}
+	a.book.cut(upto)
+	return nil
+}
+
+// ErrLast is returned by Cut where nothing would be left, and nothing to verify what is.
+var ErrLast = errors.New("the last record of a ledger stays")

@@ -48,7 +48,8 @@ type Store interface {
 	Load(ctx context.Context, agent, task string, have *txn.Snapshot) (*txn.Snapshot, error)
 
 	// Records returns up to limit records of the ledger of a task, or of the agent itself where task is "", from
-	// sequence number from (1 is the first) on, in order and without holes.
+	// sequence number from (1 is the first) on, in order and without holes. Of a ledger whose beginning was dropped, see
+	// [Cutter], the first one left is where it begins.
 	Records(ctx context.Context, agent, task string, from int64, limit int) ([]txn.Stored, error)
 
 	// Queued returns up to limit members of an agent's queue in order of (due, member), after the given one (zero: from

@@ -17,7 +17,7 @@ is named, and the exit code is 1. Records behind the sealed head are not linked 
 
 Standard error says how far the chain is sealed and what its head is.
 
-JSON: {"ledger", "records", "sealed", "head", "unsealed", "events": [{"seq", "stored",
+JSON: {"ledger", "records", "sealed", "head", "unsealed", "pruned", "events": [{"seq", "stored",
 "link", "event"}], "next"}; event is the record as it was written.`
 
 func newLedger() *cobra.Command {
@@ -74,6 +74,7 @@ func printLedger(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, id st
 		Events []ledgerRow `json:"events"`
 		Next   string      `json:"next"`
 	}{Ledger: id, Report: report, Events: []ledgerRow{}}
+	from = max(0, from-int(report.Pruned)) // numbers go on behind what was pruned
 	for _, r := range records[min(from, len(records)):] {
 		if len(out.Events) == rows.limit {
 			out.Next = fmt.Sprint(out.Events[rows.limit-1].Seq)
@@ -93,6 +94,9 @@ func printLedger(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, id st
 		t.Row(r.Seq, r.Stored.Format(time.RFC3339), r.e.Type, orNil(r.e.Action), orNil(string(r.e.Code)), orNil(r.e.Intent), orNil(r.e.Identity), orNil(whatOf(&r.e)))
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "Verified: %d records, sealed up to %d, head %s.\n", report.Records, report.Sealed, report.Head)
+	if report.Pruned > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "The %d before them were pruned behind a checkpoint (ledger_pruned).\n", report.Pruned)
+	}
 	more(c, out.Next)
 	return t.Flush()
 }

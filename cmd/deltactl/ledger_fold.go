@@ -104,7 +104,7 @@ func (d *desk) fold(ctx context.Context, id string) (foldedLedger, error) {
 				return foldedLedger{}, err
 			}
 		}
-		after, err := d.store.Records(ctx, agent, task, int64(len(records))+1, 1)
+		after, err := d.store.Records(ctx, agent, task, records[len(records)-1].Seq+1, 1)
 		if err != nil {
 			return foldedLedger{}, err
 		}

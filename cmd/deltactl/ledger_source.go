@@ -79,7 +79,11 @@ func (d *desk) export(ctx context.Context, w io.Writer, id string) (ledger.Head,
 		return ledger.Head{}, coded{exitNotFound, fmt.Errorf("ledger %s: there are no records", id)}
 	}
 	agent, task, _ := strings.Cut(id, "~")
-	x := ledger.NewExporter(w, agent, task)
+	base, err := ledger.BaseIn(records)
+	if err != nil {
+		return ledger.Head{}, fmt.Errorf("export %s: %w", id, err)
+	}
+	x := ledger.NewExporterFrom(w, agent, task, base)
 	for _, r := range records {
 		if err := x.Add(r); err != nil {
 			return ledger.Head{}, fmt.Errorf("export %s: %w", id, err)

@@ -82,7 +82,11 @@ func (f *tailFlags) stored(c *cobra.Command, d *desk, id string) error {
 	if err := f.last(c.OutOrStdout(), records); err != nil || !f.follow {
 		return err
 	}
-	for r, err := range d.engine.Follow(c.Context(), id, int64(len(records))+1) {
+	next := int64(1)
+	if n := len(records); n > 0 {
+		next = records[n-1].Seq + 1
+	}
+	for r, err := range d.engine.Follow(c.Context(), id, next) {
 		if err != nil && c.Context().Err() != nil {
 			return nil // interrupted, as one does
 		}

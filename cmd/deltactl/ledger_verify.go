@@ -17,7 +17,9 @@ import (
 const verifyHelp = `Verify checks ledgers from the first record to the last: the form of every byte of an
 export, the chain, the tree. With --heads also that each goes on from every head that
 was kept of it, and that no ledger is missing of which there is one. What is wrong is
-named with its line and record, and the exit code is 1.
+named with its line and record, and the exit code is 1. Of an agent's own ledger whose
+beginning was pruned, heads of what is gone count where the checkpoint is signed by one
+of the keys.
 
 Columns: ledger, records, root (of the tree), kept (heads that it goes on from).
 
@@ -34,6 +36,26 @@ func newLedgerVerify() *cobra.Command {
 	f.add(c)
 	heads.add(c)
 	return c
+}
+
+// vouched reports whether somebody whose signature counts vouches for what was pruned of a ledger.
+func (f *headFlags) vouched(x *ledger.Exported, pruned error) error {
+	e, err := ledger.CheckpointIn(x.Records)
+	if err != nil || e == nil {
+		return pruned
+	}
+	head, err := x.Base.Head(x.Agent, x.Task)
+	if err != nil {
+		return err
+	}
+	keys, err := f.keys()
+	if err != nil {
+		return err
+	}
+	if err := ledger.OpenCheckpoint(e.Text, head, e.State, keys...); err != nil {
+		return fmt.Errorf("%w, and nobody whose signature counts vouches for them: %w", pruned, err)
+	}
+	return nil
 }
 
 type verified struct {
@@ -57,7 +79,11 @@ func verify(c *cobra.Command, f *storeFlags, heads *headFlags, sources []string)
 		for _, x := range all {
 			name := x.Head.Name()
 			for _, h := range kept[name] {
-				if err := x.Log.Extends(h.Head); err != nil {
+				err := x.Log.Extends(h.Head)
+				if errors.Is(err, ledger.ErrPruned) {
+					err = heads.vouched(x, err)
+				}
+				if err != nil {
 					return fmt.Errorf("%s, ledger %s: %w", source, name, err)
 				}
 			}
@@ -166,14 +192,14 @@ func (f *proveFlags) run(c *cobra.Command, source string) error {
 }
 
 func (p *proof) record(x *ledger.Exported, seq int64) (err error) {
+	r, prev, there := x.Record(seq)
 	if p.Path, err = x.Log.ProveRecord(seq, x.Head.Size); err != nil {
 		return coded{exitNotFound, err}
 	}
-	p.Prev = ledger.Genesis(x.Agent, x.Task)
-	if seq > 1 {
-		p.Prev = x.Records[seq-2].Link
+	if !there {
+		return coded{exitNotFound, fmt.Errorf("record %d: %w", seq, ledger.ErrPruned)}
 	}
-	r := x.Records[seq-1]
+	p.Prev = prev
 	p.Seq, p.At, p.Event = r.Seq, r.At, json.RawMessage(r.Val)
 	return nil
 }

@@ -26,17 +26,43 @@ ledger that is not what was written stays, and the exit code is 1.
 
 Tasks whose state the store still keeps are left: it keeps it for a while after their
 end (redisstore.Config.Keep, 7 days where nothing is said), and as long as one of their
-calls runs or is of unknown outcome. The agents' own ledgers are not pruned. The id of a
-pruned task is free again.
+calls runs or is of unknown outcome. The id of a pruned task is free again.
+
+With --own also what is older of the agents' own ledgers is dropped: what was learned,
+declared, configured and pruned. What that came to is carried over in a checkpoint
+(ledger_pruned), signed with --key and written before anything is dropped; verify and
+fold go on from there. --export DIR writes it to DIR/AGENT/own/FIRST-LAST.jsonl. Workers
+that know nothing of checkpoints must be gone before, and so must audit trails that are
+behind. Nothing goes where the checkpoint would be larger than what it is of.
 
 JSON: {"agents": [{"agent", "pruned": [{"id", "records", "head", "ended"}], "kept",
-"resumed"}]}.`
+"resumed", "own": {"records", "upto", "head", "resumed"}}]}; own with --own alone.`
 
 type pruneRow struct {
 	Agent   string      `json:"agent"`
 	Pruned  []prunedRow `json:"pruned"`
 	Kept    []string    `json:"kept"`
 	Resumed []string    `json:"resumed"`
+	Own     *ownRow     `json:"own,omitempty"`
+}
+
+type ownRow struct {
+	Records int64  `json:"records"`
+	Upto    int64  `json:"upto"`
+	Head    string `json:"head"`
+	Resumed bool   `json:"resumed"`
+}
+
+// some says that something was done, or is left.
+func (r *pruneRow) some() bool {
+	return len(r.Pruned)+len(r.Kept)+len(r.Resumed) > 0 || r.Own != nil && r.Own.Records > 0
+}
+
+type pruneFlags struct {
+	storeFlags
+	older, dir, reason, key string
+	own                     bool
+	age                     time.Duration
 }
 
 type prunedRow struct {
@@ -47,25 +73,26 @@ type prunedRow struct {
 }
 
 func newPrune() *cobra.Command {
-	var f storeFlags
-	var older, dir, reason string
-	var age time.Duration
+	var f pruneFlags
 	c := &cobra.Command{
 		Use: "prune --older-than AGE [AGENT...]", Short: "Drop the ledgers of tasks that ended long ago", Long: pruneHelp + storeHelp,
-		Example: "  deltactl prune --older-than 90d --export /var/backups/delta --reason retention",
+		Example: "  deltactl prune --older-than 90d --export /var/backups/delta --reason retention\n  deltactl prune --older-than 90d --own --key audit.key --export /var/backups/delta --reason retention",
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if age, err = ageOf(older); err != nil {
+			if f.age, err = ageOf(f.older); err == nil && f.own == (f.key == "") {
+				err = errors.New("--own and --key go together: what is dropped of an agent's own ledger leaves a signed checkpoint")
+			}
+			if err != nil {
 				return usageError{err}
 			}
 			return nil
 		},
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			return runPrune(c, d, &f, args, age, dir, reason)
-		}),
+		RunE: onDesk(&f.storeFlags, func(c *cobra.Command, d *desk, args []string) error { return f.run(c, d, args) }),
 	}
-	c.Flags().StringVar(&older, "older-than", "", "how long ago they ended at least: 90d, 36h (required)")
-	c.Flags().StringVar(&dir, "export", "", "directory to write the ledgers to")
-	reasonFlag(c, &reason)
+	c.Flags().StringVar(&f.older, "older-than", "", "how long ago they ended at least: 90d, 36h (required)")
+	c.Flags().StringVar(&f.dir, "export", "", "directory to write the ledgers to")
+	c.Flags().BoolVar(&f.own, "own", false, "also what is as old of the agents' own ledgers")
+	c.Flags().StringVar(&f.key, "key", "", "file of the secret key that signs the checkpoints of --own; ledger keygen makes one")
+	reasonFlag(c, &f.reason)
 	f.add(c)
 	return c
 }
@@ -86,29 +113,33 @@ func ageOf(s string) (d time.Duration, err error) {
 	return 0, fmt.Errorf("--older-than %q: want days or hours, 90d or 36h", s)
 }
 
-func runPrune(c *cobra.Command, d *desk, f *storeFlags, agents []string, age time.Duration, dir, reason string) error {
+func (f *pruneFlags) run(c *cobra.Command, d *desk, agents []string) error {
 	ctx := c.Context()
 	me, err := d.me(ctx)
 	if err != nil {
 		return err
 	}
-	p := delta.Pruning{Before: time.Now().Add(-age), By: me, Reason: reason}
-	if dir != "" {
-		p.Export = exportTo(dir)
+	before := time.Now().Add(-f.age)
+	p := delta.Pruning{Before: before, By: me, Reason: f.reason}
+	own := delta.OwnPruning{Before: before, By: me, Reason: f.reason}
+	if f.dir != "" {
+		p.Export = exportTo(f.dir)
+	}
+	if f.own {
+		s, err := signer(f.key)
+		if err != nil {
+			return err
+		}
+		own.Sign = func(h ledger.Head, state []byte) (string, error) { return ledger.SignCheckpoint(h, state, s) }
 	}
 	out := struct {
 		Agents []pruneRow `json:"agents"`
 	}{[]pruneRow{}}
 	var faults []error
 	one := func(name string) (bool, error) {
-		p.Agent = name
-		report, err := d.engine.Prune(ctx, p)
+		row, err := f.one(ctx, d, name, p, own)
 		faults = append(faults, err)
-		row := pruneRow{name, []prunedRow{}, append([]string{}, report.Kept...), append([]string{}, report.Resumed...)}
-		for _, t := range report.Pruned {
-			row.Pruned = append(row.Pruned, prunedRow(t))
-		}
-		if len(row.Pruned)+len(row.Kept)+len(row.Resumed) > 0 {
+		if row.some() {
 			out.Agents = append(out.Agents, row)
 		}
 		return ctx.Err() == nil, nil
@@ -126,49 +157,87 @@ func runPrune(c *cobra.Command, d *desk, f *storeFlags, agents []string, age tim
 	if f.json {
 		return errors.Join(append(faults, printJSON(c.OutOrStdout(), out))...)
 	}
-	t := table.New(c.OutOrStdout(), "agent", "pruned", "records", "kept", "resumed")
+	columns := []string{"agent", "pruned", "records", "kept", "resumed"}
+	if f.own {
+		columns = append(columns, "own")
+	}
+	t := table.New(c.OutOrStdout(), columns...)
 	for _, r := range out.Agents {
 		records := int64(0)
 		for _, x := range r.Pruned {
 			records += x.Records
 		}
-		t.Row(r.Agent, len(r.Pruned), records, len(r.Kept), len(r.Resumed))
+		cells := []any{r.Agent, len(r.Pruned), records, len(r.Kept), len(r.Resumed)}
+		if r.Own != nil {
+			cells = append(cells, r.Own.Records)
+		}
+		t.Row(cells...)
 	}
 	return errors.Join(append(faults, t.Flush())...)
 }
 
-// exportTo writes each ledger to a file of its own, whole or not at all, and durably before it returns.
-func exportTo(dir string) func(context.Context, delta.Pruned, []txn.Stored) error {
-	return func(_ context.Context, t delta.Pruned, records []txn.Stored) (err error) {
-		agent, task, _ := strings.Cut(t.ID, "~")
-		under := filepath.Join(dir, fileName(agent))
-		if err := os.MkdirAll(under, 0o700); err != nil {
-			return err
-		}
-		w, err := os.CreateTemp(under, ".export-*")
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if err != nil {
-				_ = os.Remove(w.Name())
-			}
-		}()
-		x := ledger.NewExporter(w, agent, task)
-		for _, r := range records {
-			if err := x.Add(r); err != nil {
-				return errors.Join(err, w.Close())
-			}
-		}
-		_, err = x.End()
-		if err = errors.Join(err, w.Sync(), w.Close()); err != nil {
-			return err
-		}
-		if err := os.Rename(w.Name(), filepath.Join(under, fileName(task)+".jsonl")); err != nil {
-			return err
-		}
-		return syncDir(under)
+// one prunes one agent: its tasks first, whose checkpoints stand in its own ledger.
+func (f *pruneFlags) one(ctx context.Context, d *desk, name string, p delta.Pruning, own delta.OwnPruning) (pruneRow, error) {
+	p.Agent, own.Agent = name, name
+	report, err := d.engine.Prune(ctx, p)
+	row := pruneRow{Agent: name, Pruned: []prunedRow{}, Kept: append([]string{}, report.Kept...), Resumed: append([]string{}, report.Resumed...)}
+	for _, t := range report.Pruned {
+		row.Pruned = append(row.Pruned, prunedRow(t))
 	}
+	if f.own && ctx.Err() == nil {
+		if f.dir != "" {
+			own.Export = exportOwn(f.dir, name)
+		}
+		done, ownErr := d.engine.PruneOwn(ctx, own)
+		row.Own, err = &ownRow{done.Records, done.Upto, done.Head, done.Resumed}, errors.Join(err, ownErr)
+	}
+	return row, err
+}
+
+// exportTo writes each ledger to a file of its own.
+func exportTo(dir string) func(context.Context, delta.Pruned, []txn.Stored) error {
+	return func(_ context.Context, t delta.Pruned, records []txn.Stored) error {
+		agent, task, _ := strings.Cut(t.ID, "~")
+		return writeLedger(filepath.Join(dir, fileName(agent)), fileName(task)+".jsonl", agent, task, ledger.Base{}, records)
+	}
+}
+
+// exportOwn writes what is dropped of an agent's own ledger to a file that no task's can be.
+func exportOwn(dir, agent string) func(context.Context, ledger.Base, []txn.Stored) error {
+	return func(_ context.Context, base ledger.Base, records []txn.Stored) error {
+		name := fmt.Sprintf("%d-%d.jsonl", records[0].Seq, records[len(records)-1].Seq)
+		return writeLedger(filepath.Join(dir, fileName(agent), "own"), name, agent, "", base, records)
+	}
+}
+
+// writeLedger writes a file whole or not at all, and durably before it returns.
+func writeLedger(under, name, agent, task string, base ledger.Base, records []txn.Stored) (err error) {
+	if err := os.MkdirAll(under, 0o700); err != nil {
+		return err
+	}
+	w, err := os.CreateTemp(under, ".export-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(w.Name())
+		}
+	}()
+	x := ledger.NewExporterFrom(w, agent, task, base)
+	for _, r := range records {
+		if err := x.Add(r); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	_, err = x.End()
+	if err = errors.Join(err, w.Sync(), w.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(w.Name(), filepath.Join(under, name)); err != nil {
+		return err
+	}
+	return syncDir(under)
 }
 
 // fileName makes a name safe as that of a file; names have no slash, but may start with a dot.

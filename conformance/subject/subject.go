@@ -13,6 +13,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
 // Stores returns a fresh store that tells the time by the clock. Closing it is the subject's business.
@@ -66,6 +67,8 @@ type world struct {
 	agents  map[string]conformance.Agent
 	policy  func(agent, action string, input json.RawMessage) (bool, error)
 	engines []*delta.Engine
+
+	workflows []*workflow.Definition
 }
 
 // Subject is a delta.Engine as the cases know one.
@@ -103,8 +106,12 @@ func (w *world) subject() (*Subject, error) {
 
 // Restart implements [conformance.Restarter]: the old engine is left as it is.
 func (s *Subject) Restart() error {
+	s.world.mu.Lock()
+	workflows := s.world.workflows
+	s.world.mu.Unlock()
 	e, err := delta.New(delta.Config{
-		Store: s.world.store, Policy: policy.Func(s.world.decide), Authenticator: delta.AuthenticatorFunc(vouch), Operators: []string{conformance.Operator},
+		Workflows: delta.Workflows{Definitions: workflows},
+		Store:     s.world.store, Policy: policy.Func(s.world.decide), Authenticator: delta.AuthenticatorFunc(vouch), Operators: []string{conformance.Operator},
 		Now: s.world.clock.Now, Poll: time.Millisecond, Grace: 20 * time.Millisecond, StoreTimeout: 30 * time.Second,
 	})
 	if err != nil {
@@ -228,23 +235,31 @@ func (s *Subject) task(ctx context.Context, id string) (*delta.Task, error) {
 
 // Start implements [conformance.Subject].
 func (s *Subject) Start(ctx context.Context, g conformance.Goal) (string, error) {
-	s.mu.Lock()
-	a := s.agents[g.Agent]
-	s.mu.Unlock()
-	if a == nil {
-		return "", fmt.Errorf("agent %q was not declared", g.Agent)
-	}
-	limit, err := limits(g.Limit)
+	goal, err := s.goal(g)
 	if err != nil {
 		return "", err
 	}
-	t, err := s.current().Start(ctx, delta.Goal{
-		ID: g.ID, Agent: a, Limit: limit, Approvers: g.Approvers, Requester: g.Requester, ApprovalTTL: g.TTL, Threshold: g.Threshold,
-	})
+	t, err := s.current().Start(ctx, goal)
 	if err != nil {
 		return "", err
 	}
 	return t.ID(), nil
+}
+
+func (s *Subject) goal(g conformance.Goal) (out delta.Goal, err error) {
+	s.mu.Lock()
+	a := s.agents[g.Agent]
+	s.mu.Unlock()
+	if a == nil {
+		return out, fmt.Errorf("agent %q was not declared", g.Agent)
+	}
+	limit, err := limits(g.Limit)
+	if err != nil {
+		return out, err
+	}
+	return delta.Goal{
+		ID: g.ID, Agent: a, Limit: limit, Approvers: g.Approvers, Requester: g.Requester, ApprovalTTL: g.TTL, Threshold: g.Threshold,
+	}, nil
 }
 
 // Delegate implements [conformance.Delegator].

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-ab2cfece/delta-agents/risk"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -51,16 +52,18 @@ func CompareTask(folded txn.State, stored *txn.Snapshot) []Difference {
 
 // CompareFlow returns where the instance of a workflow is not what its events in the task's ledger come to.
 func CompareFlow(records []txn.Stored, stored *FlowKnown) ([]Difference, error) {
-	s, is, err := FoldFlow(records)
+	s, sealed, is, err := foldFlow(records)
 	if err != nil {
 		return nil, err
 	}
 	folded, have := map[string]string{}, map[string]string{}
 	if is {
 		folded["workflow"] = string(jsonText(s))
+		maps.Copy(folded, sealed)
 	}
 	if stored.Ver > 0 {
 		have["workflow"] = string(jsonText(stored.State))
+		maps.Copy(have, stored.Sealed)
 	}
 	return differ("task ", folded, have), nil
 }
@@ -83,6 +86,15 @@ func CompareBeliefs(rules *Rules, agent *Agent, records []txn.Stored, stored *tx
 	if err != nil {
 		return nil, err
 	}
+	return compareBelief(rules, b, stored), nil
+}
+
+// Compare returns where what is known of the agent is not what was folded up to here.
+func (f *BeliefFold) Compare(stored *txn.Snapshot) []Difference {
+	return compareBelief(f.own, f.belief, stored)
+}
+
+func compareBelief(rules *Rules, b risk.Belief, stored *txn.Snapshot) []Difference {
 	folded, have := map[string]string{}, map[string]string{}
 	prior := rules.Model.Prior()
 	if shared := b.Shared(); stored.Agent.Cells[cellTrust].Val != "" || !bytes.Equal(shared, prior.Shared()) {
@@ -98,7 +110,7 @@ func CompareBeliefs(rules *Rules, agent *Agent, records []txn.Stored, stored *tx
 			have[name] = hex.EncodeToString([]byte(c.Val))
 		}
 	}
-	return differ("agent ", folded, have), nil
+	return differ("agent ", folded, have)
 }
 
 func differ(place string, folded, stored map[string]string) []Difference {

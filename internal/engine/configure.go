@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -111,15 +112,8 @@ type estimators struct {
 
 func newEstimators(own *Rules) estimators { return estimators{map[string]*Rules{own.Estimator: own}} }
 
-// note takes over the configuration that an event records.
-func (x estimators) note(own *Rules, e *ledger.Event) error {
-	if e.Type != ledger.AgentConfigured {
-		return nil
-	}
-	var c Configuration
-	if err := json.Unmarshal(e.State, &c); err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
+// note takes over the estimator of a configuration.
+func (x estimators) note(own *Rules, c Configuration) error {
 	if x.by[c.Estimator] != nil {
 		return nil
 	}
@@ -151,14 +145,17 @@ func (x estimators) of(e *ledger.Event) (*Rules, error) {
 // default one.
 func EstimatorsOf(records []txn.Stored) ([]string, error) {
 	var out []string
-	seen := map[string]bool{}
+	if before, err := carriedIn(records); err != nil {
+		return nil, err
+	} else if before != nil {
+		out = before.Used
+	}
 	for _, r := range records {
 		e, err := ledger.Decode(r.Val)
 		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		if (e.Type == ledger.BeliefsFolded || e.Type == ledger.BeliefReset) && !seen[e.Version] {
-			seen[e.Version] = true
+		if (e.Type == ledger.BeliefsFolded || e.Type == ledger.BeliefReset) && !slices.Contains(out, e.Version) {
 			out = append(out, e.Version)
 		}
 	}

@@ -53,6 +53,9 @@ type Decision struct {
 	Txn *txn.Txn
 	// Refusal is the answer once Txn is accepted; nothing may run.
 	Refusal *action.Failure
+	// Muted says that Txn holds pins alone: enough refusals of the task were recorded one by one, and this one is to be
+	// counted. See [CountMuted].
+	Muted bool
 	// Ask is to be made known to approvers, after Txn.
 	Ask *approval.Request
 	// Begun is what the intent holds from here to its settle: it may run under the lease that Txn took.
@@ -182,7 +185,8 @@ func (r *round) taskRuns() *action.Failure {
 	r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: v.taskVer})
 	switch {
 	case v.taskVer == 0:
-		return action.Fail(action.TaskClosed, "there is no such task; start it first")
+		r.silent = true // there is nowhere to write it
+		return action.Fail(action.TaskClosed, "there is no such task: it was never started, or has ended and expired; start it first")
 	case v.Task.Status == Cancelled:
 		return v.Task.Because(action.Fail(action.Cancelled, "the task was cancelled"))
 	case v.Task.Status == Paused:

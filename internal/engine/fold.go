@@ -224,11 +224,22 @@ func levelText(score float64) string {
 	return strconv.FormatFloat(math.Floor(score*levelSteps)/levelSteps, 'f', 2, 64)
 }
 
-// FoldLedger derives the state of a task, and what it added to its agent's, from the task's ledger alone.
-func FoldLedger(records []txn.Stored) (txn.State, error) {
+// FoldLedger derives the state of a task, and what it added to its agent's, from the task's ledger alone; of an agent's own
+// ledger, the state that follows from that. Where its beginning was pruned it goes on from what the checkpoint carries over.
+func FoldLedger(records []txn.Stored) (txn.State, error) { return foldFrom(records, len(records)) }
+
+// foldFrom is FoldLedger of the first n records; the checkpoint may come behind them.
+func foldFrom(records []txn.Stored, n int) (txn.State, error) {
 	s := txn.NewState()
+	before, err := carriedIn(records)
+	if err != nil {
+		return s, err
+	}
+	if before != nil {
+		s.Agent = before.space()
+	}
 	intents := map[string]*ledger.Event{}
-	for _, r := range records {
+	for _, r := range records[:n] {
 		e, err := ledger.Decode(r.Val)
 		if err != nil {
 			return s, fmt.Errorf("record %d: %w", r.Seq, err)
@@ -262,40 +273,14 @@ func needsHeld(t ledger.Type) bool {
 	return false
 }
 
-// FoldBeliefs derives the beliefs of an agent from the agent's own ledger: the same updates in the same order, each by the
-// estimator that made it. One that is not that of the rules must stand in the ledger before it.
+// FoldBeliefs derives the beliefs of an agent from the agent's own ledger, see [BeliefFold].
 func FoldBeliefs(rules *Rules, agent *Agent, records []txn.Stored) (risk.Belief, error) {
-	b := rules.Model.Prior()
-	known, first := newEstimators(rules), true
-	for _, r := range records {
-		e, err := ledger.Decode(r.Val)
-		if err == nil {
-			err = known.note(rules, &e)
-		}
-		if err != nil {
-			return b, fmt.Errorf("record %d: %w", r.Seq, err)
-		}
-		if e.Type != ledger.BeliefReset && len(e.Outcomes) == 0 {
-			continue
-		}
-		rules, err := known.of(&e)
-		if err != nil {
-			return b, fmt.Errorf("record %d: %w", r.Seq, err)
-		}
-		if first {
-			b, first = rules.Model.Prior(), false
-		}
-		if e.Type == ledger.BeliefReset {
-			b = reset(rules, b, e.Action)
-			continue
-		}
-		for _, o := range e.Outcomes {
-			if b, _, err = learnOne(rules, agent, b, o); err != nil {
-				return b, fmt.Errorf("record %d: %w", r.Seq, err)
-			}
-		}
+	f, err := NewBeliefFold(rules, agent, records)
+	if err != nil {
+		return rules.Model.Prior(), err
 	}
-	return b, nil
+	err = f.Add(records)
+	return f.belief, err
 }
 
 func reset(rules *Rules, b risk.Belief, name string) risk.Belief {

@@ -21,15 +21,12 @@ var planGraph = func() *statespace.Graph {
 	return g
 }()
 
-// What the rounds of planning go by. Neither is ever changed.
-var (
-	planRules Rules
-	planning  = Action{Name: PlanAction, Effect: action.None}
-)
+// planning is what the rounds of planning decide on. It is never changed.
+var planning = Action{Name: PlanAction, Effect: action.None}
 
-// DecidePlan reserves what one proposal of the planner is expected to cost.
-func DecidePlan(agent *Agent, view *View, call *Call, estimate action.Cost) Decision {
-	r := newRound(&planRules, &Agent{Name: agent.Name, Graph: planGraph}, view, call)
+// DecidePlan reserves what one proposal of the planner is expected to cost. Of the rules it goes by the number of refusals alone.
+func DecidePlan(rules *Rules, agent *Agent, view *View, call *Call, estimate action.Cost) Decision {
+	r := newRound(&Rules{Refusals: rules.Refusals}, &Agent{Name: agent.Name, Graph: planGraph}, view, call)
 	defer r.done()
 	r.act = &planning
 	if f := r.taskRuns(); f != nil {

@@ -79,6 +79,7 @@ type TaskState struct {
 	ID        string       `json:"id"`
 	Agent     string       `json:"agent"`
 	Goal      string       `json:"goal,omitempty"`
+	Told      string       `json:"told,omitempty"` // of a task about somebody: goal and storylines, sealed; digests are in their places
 	Limit     action.Limit `json:"limit,omitzero"`
 	Threshold float64      `json:"threshold"`         // effective risk from which an approval is needed, 1 to 5
 	Ceiling   float64      `json:"ceiling,omitempty"` // effective risk above which nothing runs, 0 for none
@@ -176,9 +177,11 @@ func (v *View) look(rules *Rules, agent *Agent, snap *txn.Snapshot, prev *View, 
 	}
 	v.Snap = snap
 	if c := snap.Task.Cells[cellTask]; c.Ver != v.taskVer {
-		v.Task = TaskState{}
-		if err := json.Unmarshal([]byte(c.Val), &v.Task); err != nil {
-			return fmt.Errorf("task cell of %s: %w", agent.Name, err)
+		v.Task, v.taskVer = TaskState{}, 0
+		if c.Ver > 0 { // else it has ended and expired
+			if err := json.Unmarshal([]byte(c.Val), &v.Task); err != nil {
+				return fmt.Errorf("task cell of %s: %w", agent.Name, err)
+			}
 		}
 		v.taskVer = c.Ver
 	}

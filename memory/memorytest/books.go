@@ -2,10 +2,13 @@ package memorytest
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
@@ -15,6 +18,8 @@ func bookCases() []testCase {
 		{"ledger/ranges", "a ledger is read page by page", ledgerRanges},
 		{"ledger/apart", "each task is audited by itself", ledgerApart},
 		{"ledger/links", "the chain is sealed once, after the records", ledgerLinks},
+		{"ledger/cut", "a ledger that only grows fills the store", ledgerCut},
+		{"ledger/cut to nothing", "nobody could tell what the rest goes on from", ledgerCutAll},
 		{"pending/order", "outcomes are folded in the order in which they happened", pendingOrder},
 		{"pending/trim", "folded twice or never, a belief is wrong", pendingTrim},
 	}
@@ -124,4 +129,78 @@ func pendingTrim(e *env) {
 	assert.Equal(e, []txn.Pending{{Seq: 4, Val: "4"}}, e.must(pend("4")).Pending, "sequences go on")
 	assert.Equal(e, []txn.Pending{{Seq: 5, Val: "5"}}, e.must(trim(4), pend("5")).Pending, "in order")
 	assert.Equal(e, []txn.Pending{{Seq: 5, Val: "5"}}, e.load(nil).Pending)
+}
+
+// cutter is the store as one that drops the beginning of an agent's own ledger.
+func (e *env) cutter() memory.Cutter {
+	c, ok := e.Store.(memory.Cutter)
+	if !ok {
+		e.Skip("this store keeps agents' own ledgers whole")
+	}
+	return c
+}
+
+func ledgerCut(e *env) {
+	c := e.cutter()
+	link := func(n int64) string { return strings.Repeat(strconv.FormatInt(n%10, 10), 64) }
+	for i := int64(1); i <= 20; i++ {
+		e.must(event(txn.Agent, fmt.Sprint(i)), event(txn.Task, "t"))
+		if i <= 15 {
+			e.must(txn.Clause{Op: txn.Link, Scope: txn.Agent, N: i, Val: link(i)})
+		}
+	}
+	e.must(txn.Clause{Op: txn.Link, Scope: txn.Agent, N: 16, Val: "odd"}, txn.Clause{Op: txn.Put, Scope: txn.Agent, Key: "k", Val: "v"})
+	look := func(first, last int64) {
+		e.Helper()
+		rs := e.records("", 1, 100)
+		require.Len(e, rs, int(last-first+1))
+		for i, r := range rs {
+			seq := first + int64(i)
+			assert.Equal(e, seq, r.Seq)
+			assert.Equal(e, fmt.Sprint(seq), r.Val)
+			want := ""
+			if seq <= 15 {
+				want = link(seq)
+			} else if seq == 16 {
+				want = "odd"
+			}
+			assert.Equal(e, want, r.Link, "link of %d", seq)
+		}
+		assert.Equal(e, last, e.records("", last, 9)[0].Seq)
+		assert.Len(e, e.records("", first+1, 2), int(min(2, last-first)))
+	}
+	require.NoError(e, c.Cut(e.ctx, "a", 0))
+	look(1, 20)
+	require.NoError(e, c.Cut(e.ctx, "a", 4))
+	look(5, 20)
+	require.NoError(e, c.Cut(e.ctx, "a", 4), "once more")
+	require.NoError(e, c.Cut(e.ctx, "a", 2), "what is gone is gone")
+	look(5, 20)
+	assert.EqualValues(e, 21, e.must(event(txn.Agent, "21")).Seq, "numbers go on")
+	e.must(txn.Clause{Op: txn.Link, Scope: txn.Agent, N: 3, Val: link(9)}, txn.Clause{Op: txn.Link, Scope: txn.Agent, N: 30, Val: link(9)},
+		txn.Clause{Op: txn.Link, Scope: txn.Agent, N: 10, Val: link(9)})
+	look(5, 21)
+	require.NoError(e, c.Cut(e.ctx, "a", 15))
+	look(16, 21)
+	require.NoError(e, c.Cut(e.ctx, "a", 20))
+	assert.EqualValues(e, 22, e.must(event(txn.Agent, "22")).Seq)
+	e.must(txn.Clause{Op: txn.Link, Scope: txn.Agent, N: 21, Val: link(1)}, txn.Clause{Op: txn.Link, Scope: txn.Agent, N: 22, Val: "other"})
+	rs := e.records("", 1, 9)
+	require.Len(e, rs, 2)
+	assert.Equal(e, []string{link(1), "other"}, []string{rs[0].Link, rs[1].Link})
+	assert.Len(e, e.records("t", 1, 100), 20, "a task's ledger is another")
+	cell, _, _ := e.read(txn.Agent, "k")
+	assert.Equal(e, "v", cell.Val)
+}
+
+func ledgerCutAll(e *env) {
+	c := e.cutter()
+	require.NoError(e, c.Cut(e.ctx, "a", 0), "nothing is dropped of nothing")
+	e.must(event(txn.Agent, "1"), event(txn.Agent, "2"))
+	require.ErrorIs(e, c.Cut(e.ctx, "a", 2), memory.ErrLast)
+	require.ErrorIs(e, c.Cut(e.ctx, "a", 9), memory.ErrLast)
+	assert.Len(e, e.records("", 1, 9), 2)
+	require.NoError(e, c.Cut(e.ctx, "a", 1))
+	require.ErrorIs(e, c.Cut(e.ctx, "a", 2), memory.ErrLast)
+	assert.Len(e, e.records("", 1, 9), 1)
 }

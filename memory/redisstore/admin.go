@@ -16,6 +16,7 @@ import (
 var (
 	_ memory.Lister    = (*Store)(nil)
 	_ memory.Forgetter = (*Store)(nil)
+	_ memory.Cutter    = (*Store)(nil)
 )
 
 // index remembers which agents this process has put into the list of all.
@@ -80,6 +81,32 @@ func (s *Store) Forget(ctx context.Context, agent, task string) error {
 	}
 	err = s.client.Unlink(ctx, k.records(task), k.ends(task), k.ledger(task), k.links(task), k.odd(task)).Err()
 	return s.done(ctx, "forget", err)
+}
+
+// cutMost is how many records are dropped in one step: the server does nothing else meanwhile.
+const cutMost = 20_000
+
+// Cut implements [memory.Cutter].
+func (s *Store) Cut(ctx context.Context, agent string, upto int64) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	if err := s.raise(ctx, layoutCut); err != nil {
+		return err
+	}
+	k := s.keys(agent)
+	cut := redis.NewScript(s.run.cut.text)
+	for {
+		left, err := cut.Run(ctx, s.client, []string{k.agent(), k.ledger(""), k.links(""), k.odd("")}, upto, cutMost).Int64()
+		switch {
+		case err != nil:
+			return s.done(ctx, "cut ledger", err)
+		case left < 0 && upto > 0:
+			return fmt.Errorf("cut the ledger of agent %q at record %d: %w", agent, upto, memory.ErrLast)
+		case left <= 0:
+			return nil
+		}
+	}
 }
 
 // Unlisted looks through all keys for agents that [Store.Agents] does not name. It takes a SCAN over every server: it is for

@@ -195,6 +195,7 @@ end
 if status == 1 then -- Nothing below is refused. A ledger says by its length which record was appended.
 local was, events = pending, told and {}
 local taskSeq, agentSeq, pended, lasting -- nil where nothing changes them
+local base -- how many records were dropped from the beginning of the agent's own ledger, once that was read
 while i <= stop do
   local op = A[i]
   if op == 'E' then
@@ -207,7 +208,8 @@ while i <= stop do
     pending = pending .. fmt('%016d%08d', pended, #A[i + 1]) .. A[i + 1]
     i = i + 2
   elseif op == 'e' then
-    agentSeq = call('RPUSH', K[num(A[i + 1])], now .. A[i + 2])
+    base = base or num(call('HGET', K[3], 'b') or 0)
+    agentSeq = call('RPUSH', K[num(A[i + 1])], now .. A[i + 2]) + base
     if seq == 0 then seq = agentSeq end
     i = i + 3
   elseif op == 'D' then
@@ -218,11 +220,16 @@ while i <= stop do
   elseif op == 'M' then -- links of records in a row
     local key, s, link = K[num(A[i + 2])], num(A[i + 3]), A[i + 4]
     local have
+    local before = 0
     if A[i + 1] == 'T' then have = taskSeq or headT and num(sub(headT, 17, 32)) or gone and call('LLEN', K[6]) or 0
-    else have = agentSeq or headA and num(sub(headA, 17, 32)) or 0 end
+    else
+      base = base or num(call('HGET', K[3], 'b') or 0)
+      have, before = agentSeq or headA and num(sub(headA, 17, 32)) or 0, base
+    end
     if s - 1 + #link / 64 > have then link = sub(link, 1, math.max(0, have - s + 1) * 64) end
+    if s <= before then link, s = sub(link, (before - s + 1) * 64 + 1), before + 1 end
     if link ~= '' then
-      local off = (s - 1) * 64
+      local off = (s - 1 - before) * 64
       local slots = call('GETRANGE', key, off, off + #link - 1)
       if not string.find(slots, '%Z') then call('SETRANGE', key, off, link)
       else
@@ -236,10 +243,14 @@ while i <= stop do
   elseif op == 'L' then -- one of another length
     local key, s = K[num(A[i + 2])], num(A[i + 4])
     local have
+    local before = 0
     if A[i + 1] == 'T' then have = taskSeq or headT and num(sub(headT, 17, 32)) or gone and call('LLEN', K[6]) or 0
-    else have = agentSeq or headA and num(sub(headA, 17, 32)) or 0 end
-    if s <= have then
-      local off = (s - 1) * 64
+    else
+      base = base or num(call('HGET', K[3], 'b') or 0)
+      have, before = agentSeq or headA and num(sub(headA, 17, 32)) or 0, base
+    end
+    if s > before and s <= have then
+      local off = (s - 1 - before) * 64
       local slot = call('GETRANGE', key, off, off)
       if slot == '' or slot == '\0' then
         call('HSET', K[num(A[i + 3])], A[i + 4], A[i + 5])

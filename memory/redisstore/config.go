@@ -15,8 +15,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Version is the version of the layout of keys and values. [Open] migrates an older one and refuses a newer one.
-const Version = 1
+// Version is the newest layout of keys and values that this program knows; [Open] refuses a newer one. What is stored has the
+// oldest that can express it: layout 2 is layout 1 with an agent's own ledger that does not begin with its first record, and a
+// store gets it with the first [Store.Cut]. Programs that know layout 1 alone do not open it any more; those that have it open
+// must be gone before.
+const Version = 2
+
+const (
+	layoutFirst = 1
+	layoutCut   = 2
+)
 
 // Config says where the state is held. Its zero value is the server at localhost:6379.
 type Config struct {
@@ -141,7 +149,7 @@ func New(ctx context.Context, client redis.UniversalClient, c Config) (*Store, e
 // checkVersion claims the layout for this version, or refuses one that it does not know.
 func (s *Store) checkVersion(ctx context.Context) error {
 	key := s.prefix + "version"
-	if err := s.client.SetNX(ctx, key, Version, 0).Err(); err != nil {
+	if err := s.client.SetNX(ctx, key, layoutFirst, 0).Err(); err != nil {
 		return s.done(ctx, "open", err)
 	}
 	v, err := s.client.Get(ctx, key).Int()
@@ -150,10 +158,20 @@ func (s *Store) checkVersion(ctx context.Context) error {
 		return s.done(ctx, "open", err)
 	case v > Version:
 		return fmt.Errorf("redis: the state under %q has layout %d and this program knows %d: use a newer one", s.prefix, v, Version)
-	case v < 1:
+	case v < layoutFirst:
 		return fmt.Errorf("redis: key %s holds %d, which is no layout", key, v)
 	}
 	return nil
+}
+
+// raise gives the store a newer layout, before anything is written that needs it.
+func (s *Store) raise(ctx context.Context, layout int) error {
+	key := s.prefix + "version"
+	v, err := s.client.Get(ctx, key).Int()
+	if err == nil && v < layout { // two who raise it write the same, or one after the other what is newer
+		err = s.client.Set(ctx, key, layout, 0).Err()
+	}
+	return s.done(ctx, "raise the layout", err)
 }
 
 func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) {

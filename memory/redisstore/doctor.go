@@ -69,8 +69,8 @@ func (s *Store) layout(ctx context.Context) Finding {
 	switch {
 	case err != nil:
 		f.Severity, f.Found, f.Do = Severe, err.Error(), "the key "+s.prefix+"version says the layout: restore it"
-	case v != Version:
-		f.Severity, f.Do = Severe, fmt.Sprintf("this program writes layout %d: use one that knows %d", Version, v)
+	case v < layoutFirst || v > Version:
+		f.Severity, f.Do = Severe, fmt.Sprintf("this program knows layouts up to %d: use one that knows %d", Version, v)
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -74,4 +75,20 @@ func TestAPrunedTaskIsNoLoss(t *testing.T) {
 	out, err = do(again)
 	require.NoError(t, err)
 	assert.True(t, out.OK(), "%v", out.Failure)
+}
+
+// A handle on a task that ended, and whose state has expired since, says so.
+func TestATaskThatExpiredIsClosed(t *testing.T) {
+	t.Parallel()
+	w := newLossWorld(t)
+	require.True(t, w.do(t, "t", "").OK())
+	far, err := w.worker(t).Open(w.ctx, "clerk~t")
+	require.NoError(t, err)
+	require.NoError(t, far.Done(w.ctx, "done"))
+	require.Eventually(t, func() bool { return w.redis.Exists(w.ctx, "delta:{clerk}:task:t").Val() == 0 }, 30*time.Second, 10*time.Millisecond)
+	for range 3 {
+		out := w.do(t, "t", "")
+		require.Equal(t, action.TaskClosed, out.Code, "%v: %v", out.Failure, errors.Unwrap(out.Failure))
+		require.ErrorContains(t, out.Failure, "expired")
+	}
 }

@@ -30,8 +30,14 @@ var queuedText string
 //go:embed remember.lua
 var rememberText string
 
+//go:embed records.lua
+var recordsText string
+
+//go:embed cut.lua
+var cutText string
+
 // scripts are called by their hash, and sent again where the server has forgotten them.
-type scripts struct{ apply, load, queued, remember script }
+type scripts struct{ apply, load, queued, remember, records, cut script }
 
 // script is one with its hash.
 type script struct{ text, hash string }
@@ -39,7 +45,10 @@ type script struct{ text, hash string }
 func newScript(text string) script { return script{text, redis.NewScript(text).Hash()} }
 
 func newScripts(edit func(text string) string) scripts {
-	return scripts{newScript(edit(applyText)), newScript(edit(loadText)), newScript(edit(queuedText)), newScript(edit(rememberText))}
+	return scripts{
+		newScript(edit(applyText)), newScript(edit(loadText)), newScript(edit(queuedText)), newScript(edit(rememberText)),
+		newScript(edit(recordsText)), newScript(edit(cutText)),
+	}
 }
 
 var shipped = newScripts(func(text string) string { return text })
@@ -253,15 +262,9 @@ func (s *Store) Records(ctx context.Context, agent, task string, from int64, lim
 	if limit <= 0 {
 		return nil, nil
 	}
-	from = max(from, 1)
 	k := s.keys(agent)
-	entries, err := s.client.LRange(ctx, k.ledger(task), from-1, from-2+int64(limit)).Result()
+	from, entries, links, err := s.entries(ctx, k, task, max(from, 1), limit)
 	if err != nil || len(entries) == 0 {
-		return nil, s.done(ctx, "read ledger", err)
-	}
-	// Links are only ever added: read after the records, they are at least as new.
-	links, err := s.client.GetRange(ctx, k.links(task), (from-1)*linkSize, (from-1+int64(len(entries)))*linkSize-1).Result()
-	if err != nil {
 		return nil, s.done(ctx, "read ledger", err)
 	}
 	out := make([]txn.Stored, len(entries))
@@ -277,6 +280,40 @@ func (s *Store) Records(ctx context.Context, agent, task string, from int64, lim
 		}
 	}
 	return out, nil
+}
+
+// entries reads a page of a ledger: the number of its first record, the records, and their links.
+func (s *Store) entries(ctx context.Context, k keys, task string, from int64, limit int) (first int64, entries []string, links string, err error) {
+	if task == "" {
+		return s.own(ctx, k, from, limit)
+	}
+	entries, err = s.client.LRange(ctx, k.ledger(task), from-1, from-2+int64(limit)).Result()
+	if err != nil || len(entries) == 0 {
+		return from, nil, "", err
+	}
+	// Links are only ever added: read after the records, they are at least as new.
+	links, err = s.client.GetRange(ctx, k.links(task), (from-1)*linkSize, (from-1+int64(len(entries)))*linkSize-1).Result()
+	return from, entries, links, err
+}
+
+// own is entries of an agent's own ledger, whose beginning may be dropped in between: it is read in one step.
+func (s *Store) own(ctx context.Context, k keys, from int64, limit int) (first int64, entries []string, links string, err error) {
+	v, err := s.script(ctx, s.run.records, []string{k.agent(), k.ledger(""), k.links("")}, []string{strconv.FormatInt(from, 10), strconv.Itoa(limit)})
+	if err != nil {
+		return 0, nil, "", err
+	}
+	if len(v) != 3 {
+		return 0, nil, "", fmt.Errorf("%d values, want 3", len(v))
+	}
+	var r reader
+	first = r.number(v[0])
+	links, _ = v[1].(string)
+	list, _ := v[2].([]any)
+	for _, x := range list {
+		text, _ := x.(string)
+		entries = append(entries, text)
+	}
+	return first, entries, links, r.err
 }
 
 func (s *Store) link(ctx context.Context, odd, links string, i int, seq int64) (string, error) {
