@@ -17,6 +17,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/skills"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // Path is the cheapest sequence of actions that would make an action legal.
@@ -182,6 +183,9 @@ type run struct {
 	invalid int      // proposals in a row that broke rules only
 	more    int      // proposals in a row of which there is more to come
 	looping int      // proposals in a row made while a loop stood
+
+	snap txn.Snapshot // of the last request
+	view engine.View
 }
 
 func (r *run) end(e Ended, why string, err error) bool {
@@ -238,8 +242,9 @@ func (r *run) request(ctx context.Context) (Request, error) {
 	}
 	history := r.told
 	r.t.state.mu.Lock()
-	v, err := r.t.glance(r.t.snapshot(nil)) // the offer has read it just now
-	if err != nil {
+	v := &r.view
+	r.t.snapshotInto(&r.snap, nil)
+	if err := r.t.glanceInto(v, &r.snap); err != nil { // the offer has read it just now
 		r.t.state.mu.Unlock()
 		return Request{}, err
 	}
@@ -287,17 +292,26 @@ func (r *run) cannotPlan(ctx context.Context, f *action.Failure) bool {
 // calls makes the calls of one proposal in parallel and returns when each has ended.
 func (r *run) calls(ctx context.Context, calls []Call) []Result {
 	out := make([]Result, len(calls))
-	twice := duplicates(calls)
+	var twice map[int]bool
+	if len(calls) > 1 {
+		twice = duplicates(calls)
+	}
 	var all sync.WaitGroup
 	for i, c := range calls {
 		if twice[i] {
 			out[i] = refuseAll(calls[i:i+1], action.Fail(action.InputInvalid, "call id %q is used twice in one proposal; give every call an id of its own", c.ID))[0]
 			continue
 		}
-		out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
 		all.Go(func() {
 			roomy()
+			back := false
+			defer func() {
+				if !back {
+					out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
+				}
+			}()
 			out[i] = Result{c, r.call(ctx, c)}
+			back = true
 		})
 	}
 	all.Wait()
