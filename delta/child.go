@@ -100,6 +100,9 @@ func (t *Task) Delegate(ctx context.Context, g Goal) (*Child, error) {
 		return nil, err
 	}
 	defer t.engine.inside.Done()
+	if err := t.ofNoFlow(ctx, "delegates to nobody else"); err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
+	}
 	c, err := t.delegate(ctx, g)
 	if err != nil {
 		return nil, fmt.Errorf("delegate: %w", err)

@@ -68,6 +68,9 @@ type Compensation struct {
 // cannot be trusted.
 func (t *Task) Compensate(ctx context.Context, reason string) (Compensation, error) {
 	var c Compensation
+	if err := t.ofNoFlow(ctx, "undoes what it did itself: cancel the instance"); err != nil {
+		return c, err
+	}
 	seen := map[string]bool{}
 	for {
 		next, err := t.lastToUndo(ctx, seen, &c)

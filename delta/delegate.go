@@ -10,6 +10,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
 // MayDelegate adds actions that the agent may let others call on its behalf and is never offered itself. What it is
@@ -139,7 +140,7 @@ func (t *Task) delegation(g Goal) (engine.Delegation, error) {
 	if err := action.CheckName(name); err != nil {
 		return engine.Delegation{}, fmt.Errorf("name of the child: %w", err)
 	}
-	g.ID = childID(t.ID(), name)
+	g.ID = childID(t.ID(), name, g.flow != nil)
 	s, err := e.taskState(g)
 	if err != nil {
 		return engine.Delegation{}, err
@@ -153,10 +154,15 @@ func (t *Task) delegation(g Goal) (engine.Delegation, error) {
 	return engine.Delegation{Name: name, State: s, Bound: t.agent.passesOn(g.Agent)}, nil
 }
 
-// childID names the task of a child: readable, and no other parent's.
-func childID(parent, name string) string {
+// childID names the task of a child: readable, and no other parent's. That of an instance stays so short that what is made
+// of it is a name, and so its own children's.
+func childID(parent, name string, flow bool) string {
+	most := action.MaxName
+	if flow {
+		most = workflow.MaxInstance
+	}
 	h := sha256.Sum256([]byte(parent + "\n" + name))
-	return name[:min(len(name), action.MaxName-13)] + "." + hex.EncodeToString(h[:6])
+	return name[:min(len(name), most-13)] + "." + hex.EncodeToString(h[:6])
 }
 
 // passesOn says which actions of another agent this one lets it call: those it holds itself or may delegate, the very

@@ -141,7 +141,11 @@ func (r *flowRun) judges(c workflow.Command) bool {
 
 // begin starts the machine of an instance that has not begun.
 func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
-	b := workflow.Begin{Instance: r.t.local, Parent: of.Parent, Input: r.k.Input, At: r.e.clock()}
+	held, err := r.parentHeld(ctx)
+	if err != nil {
+		return err
+	}
+	b := workflow.Begin{Instance: r.t.local, Parent: of.Parent, Input: r.k.Input, At: r.e.clock(), Held: held}
 	turn, err := r.def.Start(b)
 	if err != nil {
 		return err
@@ -224,7 +228,7 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 		return k, err
 	}
 	of := v.Task.Flow
-	def := e.flows.definition(of.Workflow, of.Version)
+	def := e.flows.definition(of)
 	if def == nil {
 		if _, met := e.flows.missing.LoadOrStore([2]string{of.Workflow, of.Version}, true); !met {
 			e.cfg.Log.Warn("instances of a workflow are left to others", "workflow", of.Workflow, "version", of.Version, "error", ErrNoWorkflow)

@@ -50,6 +50,8 @@ func (r *flowRun) does(ctx context.Context, c workflow.Command) (*workflow.Event
 		return r.cancelChild(ctx, c)
 	case workflow.Advise:
 		return r.advise(ctx, c)
+	case workflow.Hold:
+		return r.holdChild(ctx, c)
 	case workflow.Withdraw:
 		return r.answer(workflow.Performed, &c), nil // the question stands in the state, and no more
 	}

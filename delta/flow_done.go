@@ -189,6 +189,9 @@ func (t *Task) StartWorkflow(ctx context.Context, d *workflow.Definition, g Goal
 		return nil, err
 	}
 	defer e.inside.Done()
+	if err := t.ofNoFlow(ctx, "starts no other beside"); err != nil {
+		return nil, err
+	}
 	if err := e.runs(d, &g, input); err != nil {
 		return nil, err
 	}

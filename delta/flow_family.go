@@ -58,7 +58,7 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	}
 	g := Goal{ID: c.Child, Agent: agent, Text: r.t.told(ctx, &v.Task).Goal, Limit: share(v, c.Limit), Storylines: c.Storylines}
 	g.ApprovalTTL = time.Duration(v.Task.AskTTL) * time.Microsecond // a step's question waits as long, wherever the step is
-	g.flow = &engine.FlowOf{Workflow: def.Name(), Version: def.Version(), Input: input, Parent: r.t.local, Sealed: r.veil.met()}
+	g.flow = &engine.FlowOf{Workflow: def.Name(), Version: def.Version(), Digest: def.Digest(), Input: input, Parent: r.t.local, Sealed: r.veil.met()}
 	_, err = r.t.delegate(ctx, g)
 	f := action.FailureOf(err)
 	switch {
@@ -131,6 +131,9 @@ func (r *flowRun) childStands(ctx context.Context, c workflow.Command, known eng
 	}
 	ev := r.answer(kind, &c)
 	ev.Cost = known.Spent
+	if k.Ver > 0 { // it was broken off: nothing of it is undone any more
+		ev.Left = k.State.Standing()
+	}
 	ev.Failure = action.Fail(action.Cancelled, "the task of the nested workflow has ended before it: %s", known.Reason)
 	return ev, nil
 }
@@ -147,11 +150,14 @@ func childEvent(c workflow.Command, s *workflow.State, at int64) *workflow.Event
 		if !ev.OK && ev.Failure == nil {
 			ev.Failure = action.Fail(action.Cancelled, "the nested workflow was cancelled")
 		}
+		if !ev.OK {
+			ev.Left = s.Standing()
+		}
 	case workflow.Unwind:
 		if ev.OK {
 			return nil // it does not know yet
 		}
-		ev.Kind, ev.OK, ev.Output, ev.Failure = workflow.ChildUnwound, true, nil, nil
+		ev.Kind, ev.OK, ev.Output, ev.Failure, ev.Left = workflow.ChildUnwound, true, nil, nil, s.Standing()
 	default:
 		return nil
 	}
@@ -273,7 +279,7 @@ func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflo
 	}
 	if known.Status != engine.ChildEnded {
 		err := r.e.tellFlow(ctx, known.Agent, known.Task, r.veil.met(), func(*workflow.State) *workflow.Event {
-			return &workflow.Event{Kind: workflow.Cancelled, Text: "its parent cancelled it"}
+			return &workflow.Event{Kind: workflow.Cancelled, Text: "its parent cancelled it", Keep: c.Keep}
 		})
 		if err != nil {
 			return nil, err

@@ -78,7 +78,7 @@ func timerOf(s *workflow.State) (at int64, ok bool) {
 // definitionIn returns the definition that an instance runs by: as it is configured, or else as its ledger has it, by which
 // events can be taken, but nothing performed.
 func (e *Engine) definitionIn(ctx context.Context, agent, task string, of *engine.FlowOf) (*workflow.Definition, error) {
-	if d := e.flows.definition(of.Workflow, of.Version); d != nil {
+	if d := e.flows.definition(of); d != nil {
 		return d, nil
 	}
 	for from := int64(1); ; from += recordPage {

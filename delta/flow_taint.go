@@ -133,7 +133,7 @@ func (e *Engine) placesIn(d *workflow.Definition, a *Agent) *flowPlaces {
 	}
 	f := e.placesWithin(d, a, 0)
 	f.spilt = e.spills(d, a, f)
-	if e.flows.definition(d.Name(), d.Version()) == d && a.card == nil { // else it is made anew each time
+	if known := flowOf(d); e.flows.definition(&known) == d && a.card == nil { // else it is made anew each time
 		e.flows.places.Store(of, f)
 	}
 	return f

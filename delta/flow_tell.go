@@ -4,11 +4,31 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
+
+// leftToFlow reports whether an approved call is made by the instance that commanded it, once and if that still wants it, or
+// waits for as long as that is paused.
+func (t *Task) leftToFlow(ctx context.Context, call string) (bool, error) {
+	if strings.HasPrefix(call, flowID) {
+		return true, nil
+	}
+	k, err := t.readFlow(ctx)
+	return k.State.Held, err
+}
+
+// ofNoFlow refuses to do with the task of an instance what its workflow alone does.
+func (t *Task) ofNoFlow(ctx context.Context, what string) error {
+	v, err := t.peek(ctx)
+	if err != nil || v.Task.Flow == nil {
+		return err
+	}
+	return action.Fail(action.NotLegal, "the task runs workflow %q, which %s", v.Task.Flow.Workflow, what)
+}
 
 // tell gives an instance that this run does not hold an event, and makes it due.
 func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.State) (workflow.Event, error)) error {

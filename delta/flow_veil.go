@@ -402,7 +402,7 @@ func (e *Engine) sealFlow(ctx context.Context, s *engine.TaskState, a *Agent) (m
 	if s.Flow == nil {
 		return nil, nil
 	}
-	def := e.flows.definition(s.Flow.Workflow, s.Flow.Version)
+	def := e.flows.definition(s.Flow)
 	if def == nil {
 		return nil, ErrNoWorkflow
 	}

@@ -196,6 +196,10 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	}
 	if v, err := t.peek(ctx); err != nil || v.Task.Status == engine.Paused {
 		return err // it waits on
+	} else if v.Task.Flow != nil {
+		if left, err := t.leftToFlow(ctx, parked.Call); left || err != nil {
+			return err
+		}
 	}
 	o, err := t.again(ctx, parked)
 	if err != nil {

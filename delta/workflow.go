@@ -113,7 +113,24 @@ func newFlows(w Workflows) (*flows, error) {
 			faults = append(faults, f.lacks(d)...)
 		}
 	}
+	if len(faults) == 0 {
+		faults = append(faults, f.circles()...)
+	}
 	return f, errors.Join(faults...)
+}
+
+// circles reports workflows that run each other, or do not fit together, as a SUB_SOP finds them.
+func (f *flows) circles() []error {
+	var last []*workflow.Definition
+	for _, d := range f.Definitions {
+		if f.latest(d.Name()) == d {
+			last = append(last, d)
+		}
+	}
+	if err := workflow.Family(last...); err != nil {
+		return []error{fmt.Errorf("config Workflows: %w", err)}
+	}
+	return nil
 }
 
 // lacks reports what a definition names and the engine does not have.
@@ -153,9 +170,13 @@ func (f *flows) lacks(d *workflow.Definition) (faults []error) {
 	return faults
 }
 
-func (f *flows) definition(name, version string) *workflow.Definition {
+// definition is what an instance runs by, nil where it is not here: another one that bears its name and version is not.
+func (f *flows) definition(of *engine.FlowOf) *workflow.Definition {
 	for _, d := range f.Definitions {
-		if d.Name() == name && d.Version() == version {
+		if d.Name() == of.Workflow && d.Version() == of.Version {
+			if of.Digest != "" && of.Digest != d.Digest() {
+				return nil
+			}
 			return d
 		}
 	}
@@ -201,17 +222,27 @@ func (e *Engine) StartWorkflow(ctx context.Context, d *workflow.Definition, g Go
 	if err := e.runs(d, &g, input); err != nil {
 		return nil, err
 	}
+	if g.ID == "" {
+		g.ID = e.cfg.ID()
+	}
+	if len(g.ID) > workflow.MaxInstance {
+		return nil, fmt.Errorf("start workflow %q: the id of the goal is %d bytes long, at most %d are allowed", d.Name(), len(g.ID), workflow.MaxInstance)
+	}
 	t, err := e.Start(ctx, g)
 	if err != nil {
 		return nil, fmt.Errorf("workflow %q: %w", d.Name(), err)
 	}
 	e.nudge()
-	return &Instance{t, d, engine.FlowOf{Workflow: d.Name(), Version: d.Version()}}, nil
+	return &Instance{t, d, flowOf(d)}, nil
 }
 
 // runs makes a goal one that a workflow reaches.
 func (e *Engine) runs(d *workflow.Definition, g *Goal, input json.RawMessage) error {
-	if d == nil || e.flows.definition(d.Name(), d.Version()) != d {
+	if d == nil {
+		return fmt.Errorf("start workflow: %w", ErrNoWorkflow)
+	}
+	of := flowOf(d)
+	if e.flows.definition(&of) != d {
 		return fmt.Errorf("start workflow: %w", ErrNoWorkflow)
 	}
 	doc, err := e.flows.input(d, input)
@@ -226,8 +257,13 @@ func (e *Engine) runs(d *workflow.Definition, g *Goal, input json.RawMessage) er
 			return fmt.Errorf("start workflow %q: %w", d.Name(), errors.Join(faults...))
 		}
 	}
-	g.flow = &engine.FlowOf{Workflow: d.Name(), Version: d.Version(), Input: doc}
+	of.Input = doc
+	g.flow = &of
 	return nil
+}
+
+func flowOf(d *workflow.Definition) engine.FlowOf {
+	return engine.FlowOf{Workflow: d.Name(), Version: d.Version(), Digest: d.Digest()}
 }
 
 func (f *flows) input(d *workflow.Definition, input json.RawMessage) (json.RawMessage, error) {
@@ -273,5 +309,5 @@ func (e *Engine) OpenWorkflow(ctx context.Context, id string) (*Instance, error)
 	if v.Task.Flow == nil {
 		return nil, fmt.Errorf("open workflow: %s runs none", t)
 	}
-	return &Instance{t, e.flows.definition(v.Task.Flow.Workflow, v.Task.Flow.Version), *v.Task.Flow}, nil
+	return &Instance{t, e.flows.definition(v.Task.Flow), *v.Task.Flow}, nil
 }

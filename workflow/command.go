@@ -39,11 +39,15 @@ const (
 	// of the command Ask, and is answered as that would be, by [Called]: how the call ended, CANCELLED where it did not begin.
 	Interrupt CommandKind = "interrupt"
 	// CancelChild cancels Child. It takes the place of the command Ask, a [Spawn], and is answered as that: → [ChildEnded].
+	// With Keep the child does not undo what it completed.
 	CancelChild CommandKind = "cancel_child"
 	// Advise gives the child Child its event [Advised] of Ask: OK and Input, or not OK: → [Performed].
 	Advise CommandKind = "advise"
 	// Withdraw takes back the question Ask, which somebody may still see: → [Performed].
 	Withdraw CommandKind = "withdraw"
+	// Hold tells the child Child whether this instance is paused, as [State.Held] says when it is performed: its event is
+	// [Paused] or [Resumed], with Tree: → [Performed].
+	Hold CommandKind = "hold"
 )
 
 // Subject says what a [Verify] judges, or what a [Timer] is for.
@@ -107,6 +111,7 @@ type Command struct {
 	Intent string       `json:"intent,omitempty"`
 	Ask    string       `json:"ask,omitempty"`
 	OK     bool         `json:"ok,omitempty"`
+	Keep   bool         `json:"keep,omitempty"` // of [CancelChild]: what it completed is not undone
 	// Held says, in [State.Outstanding], that it was issued while the instance was paused: it is performed once it goes on.
 	Held bool `json:"held,omitempty"`
 }

@@ -22,13 +22,14 @@ const (
 	// denied Text is the version of the rules.
 	Called EventKind = "called"
 	// ChildEnded answers [Spawn]: OK and Output, the child's terminal artifacts; or Failure. Cost is all that the child
-	// used. Tree where the child ended by [AbortTree]. A child that could not be started ends with the Failure.
+	// used. Tree where the child ended by [AbortTree]. A child that could not be started ends with the Failure. Of one that
+	// did not complete Left is what stands of it, see [State.Standing].
 	ChildEnded EventKind = "child_ended"
-	// ChildUnwound answers [Unwind]: OK, or Failure: the child could not be undone.
+	// ChildUnwound answers [Unwind]: OK, or Failure: the child could not be undone. Left is what stands of it all the same.
 	ChildUnwound EventKind = "child_unwound"
 	// Fired answers [Timer]: its time has come.
 	Fired EventKind = "fired"
-	// Performed answers [Advise] and [Withdraw].
+	// Performed answers [Advise], [Withdraw] and [Hold].
 	Performed EventKind = "performed"
 
 	// Intake answers [Ask]: Output is the person's data, By the person.
@@ -46,10 +47,11 @@ const (
 	// Resolved ends a wait after STARTED_UNKNOWN: OK and Output, or not OK. By, Cost.
 	Resolved EventKind = "resolved"
 	// Resumed ends a wait for an operator ([WaitOperator]): OK tries again with fresh budgets, not OK lets the step fail;
-	// of a compensation that failed, OK tries it again and not OK leaves it undone. Without Of it ends a pause. By, Text.
+	// of a compensation that failed, OK tries it again and not OK leaves it undone. Without Of it ends a pause: with Tree that
+	// of the parent, else that of a person. By, Text.
 	Resumed EventKind = "resumed"
 
-	// Paused holds back all commands but timers until Resumed. By, Text.
+	// Paused holds back all commands but timers until Resumed. Tree: because its parent is paused. By, Text.
 	Paused EventKind = "paused"
 	// Cancelled ends the instance: at once, or with After once what runs has ended. What completed is undone unless Keep.
 	Cancelled EventKind = "cancelled"
@@ -83,6 +85,7 @@ type Event struct {
 	Cost    action.Cost     `json:"cost,omitzero"`
 	Failure *action.Failure `json:"failure,omitempty"`
 	Ask     string          `json:"ask,omitempty"`
+	Left    []Deed          `json:"left,omitempty"`
 	Tree    bool            `json:"tree,omitempty"`
 	After   bool            `json:"after,omitempty"`
 	Keep    bool            `json:"keep,omitempty"`
@@ -94,4 +97,5 @@ type Begin struct {
 	Parent   string          `json:"parent,omitempty"` // the instance whose SUB_SOP it is, "" for none
 	Input    json.RawMessage `json:"input,omitempty"`  // as the strict edge passed it
 	At       int64           `json:"at"`               // µs since 1970
+	Held     bool            `json:"held,omitempty"`   // its parent is paused: it begins paused, until that goes on
 }

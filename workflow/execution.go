@@ -40,6 +40,7 @@ func (m *machine) called(i int, o action.Outcome, effect action.Effect) {
 	}
 	m.note(i, Entry{Kind: ToolCall, Call: st.Call, Code: o.Code, Cost: o.Cost, Failure: o.Failure})
 	f := failureOf(o)
+	m.perhaps(i, o)
 	switch {
 	case o.OK():
 		m.effected(i, o)
@@ -70,6 +71,7 @@ func failureOf(o action.Outcome) *action.Failure {
 // effected is a call that completed: from now on it may have to be undone.
 func (m *machine) effected(i int, o action.Outcome) {
 	n, st := &m.d.nodes[i], &m.s.Steps[i]
+	m.again(i)
 	m.did(Deed{Step: n.Name, Call: st.Call, Intent: o.Intent, Action: n.Action, Effect: st.Effect, Input: st.Proposal, Output: o.Output})
 	st.Effected = !st.Effect.Repeatable()
 	if st.Closing != nil {
@@ -167,5 +169,7 @@ func (m *machine) resolved(i int, w Wait, e Event) {
 	if f == nil {
 		f = action.Fail(action.Failed, "a person says that the call did not succeed")
 	}
+	st := &m.s.Steps[i]
+	st.Touched = st.Touched || st.Effect == action.Irreversible
 	m.failed(i, f)
 }

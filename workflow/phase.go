@@ -67,7 +67,7 @@ func (m *machine) enter(k int) {
 
 func (m *machine) enterNow(k int) {
 	ps := &m.s.Phases[k]
-	ps.Stage, ps.Deeds = PhaseRunning, len(m.s.Deeds)
+	ps.Stage, ps.Deeds, ps.Left = PhaseRunning, len(m.s.Deeds), len(m.s.Left)
 	m.notePhase(k, Entry{Kind: PhaseStart, Text: action.Cut(m.d.spec.Phases[k].Storyline)})
 }
 

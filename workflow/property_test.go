@@ -125,6 +125,7 @@ func drawStep(t *rapid.T, st *workflow.Step, pick func(string, ...string) string
 type effect struct {
 	step, id   string
 	repeatable bool
+	maybe      string // of one that may have happened: its input
 }
 
 type reference struct {
@@ -141,13 +142,15 @@ type reference struct {
 	done     map[string]int  // effects that may not be repeated, by step and run
 	passed   map[string]bool // documents that a verdict let pass, by step and subject
 	used     map[string]bool // intakes that an artifact was made of
+	inputs   map[string]string
+	stuck    map[string]bool // steps of which something stands that may not be repeated, and that was given up
 	unknown  map[string]bool // steps whose call has an unknown outcome
 	serial   int
 }
 
 func start(t *rapid.T, def *workflow.Definition) *reference {
 	r := &reference{t: t, def: def, now: epoch, issued: map[string]workflow.Command{}, answered: map[string]bool{}, done: map[string]int{},
-		passed: map[string]bool{}, used: map[string]bool{}, unknown: map[string]bool{}}
+		passed: map[string]bool{}, used: map[string]bool{}, unknown: map[string]bool{}, inputs: map[string]string{}, stuck: map[string]bool{}}
 	r.begin = workflow.Begin{Instance: "w", At: epoch}
 	if rapid.Bool().Draw(t, "child") {
 		r.begin.Parent = "p"
@@ -183,7 +186,7 @@ func (r *reference) draw(t *rapid.T) workflow.Event {
 		if e.Kind == workflow.Cancelled && rapid.IntRange(0, 3).Draw(t, "rather not") > 0 {
 			e.Kind = workflow.Resumed
 		}
-		e.After, e.Keep = rapid.Bool().Draw(t, "after"), rapid.Bool().Draw(t, "keep")
+		e.After, e.Keep, e.Tree = rapid.Bool().Draw(t, "after"), rapid.Bool().Draw(t, "keep"), rapid.Bool().Draw(t, "above")
 		return e
 	}
 	return r.answer(t)
@@ -193,7 +196,7 @@ var kinds = map[workflow.CommandKind]workflow.EventKind{
 	workflow.Plan: workflow.Planned, workflow.Verify: workflow.Verified, workflow.Evaluate: workflow.Guarded, workflow.Call: workflow.Called,
 	workflow.Spawn: workflow.ChildEnded, workflow.Ask: workflow.Intake, workflow.Escalate: workflow.Advised, workflow.Timer: workflow.Fired,
 	workflow.Compensate: workflow.Called, workflow.Unwind: workflow.ChildUnwound, workflow.Interrupt: workflow.Called,
-	workflow.CancelChild: workflow.ChildEnded, workflow.Advise: workflow.Performed, workflow.Withdraw: workflow.Performed,
+	workflow.CancelChild: workflow.ChildEnded, workflow.Advise: workflow.Performed, workflow.Withdraw: workflow.Performed, workflow.Hold: workflow.Performed,
 }
 
 // answer makes an event for something that is waited for.
@@ -236,6 +239,9 @@ func (r *reference) filled(t *rapid.T, kind workflow.EventKind) workflow.Event {
 	e.Cost = action.Cost{Tokens: int64(rapid.IntRange(0, 5).Draw(t, "tokens"))}
 	e.Effect = action.Effect(rapid.IntRange(0, 3).Draw(t, "effect"))
 	e.Tree = rapid.IntRange(0, 9).Draw(t, "tree") == 0
+	if (kind == workflow.ChildEnded || kind == workflow.ChildUnwound) && rapid.IntRange(0, 3).Draw(t, "leaves") == 0 {
+		e.Left = []workflow.Deed{{Step: "x", Effect: action.Effect(rapid.IntRange(0, 3).Draw(t, "left"))}}
+	}
 	code := action.OK
 	if rapid.Bool().Draw(t, "fails") {
 		code = rapid.SampledFrom(action.Infos()).Draw(t, "code").Code
@@ -304,19 +310,20 @@ func (r *reference) take(was workflow.State, e workflow.Event, turn workflow.Tur
 	wasUnwind := was.Unwind != nil && was.Unwind.Wait != nil && was.Unwind.Wait.ID == e.Of
 	switch {
 	case e.Kind == workflow.Called && c.Kind != workflow.Compensate:
-		if e.Outcome.OK() && e.Effect != action.None {
-			r.complete(run(was, c.Step), effect{c.Step, c.Call, e.Effect.Repeatable()})
-		}
+		r.called(e.Outcome, e.Effect, run(was, c.Step), effect{c.Step, c.Call, e.Effect.Repeatable(), r.inputs[c.Call]})
 		r.unknown[c.Step] = e.Outcome.Code == action.StartedUnknown
 	case e.Kind == workflow.ChildEnded && e.OK && e.Failure == nil:
-		r.complete(run(was, c.Step), effect{c.Step, c.Child, false})
+		r.complete(run(was, c.Step), effect{c.Step, c.Child, false, ""})
+	case e.Kind == workflow.ChildEnded:
+		r.gaveUp(c.Step, e.Left)
 	case e.Kind == workflow.Resolved && !wasUnwind:
 		w := waitOf(was, e.Of)
-		if st := step(was, w.Step); e.OK && st.Effect != action.None {
-			r.complete(run(was, w.Step), effect{w.Step, st.Call, st.Effect.Repeatable()})
+		if st := step(was, w.Step); e.OK {
+			r.called(&action.Outcome{Code: action.OK}, st.Effect, run(was, w.Step), effect{w.Step, st.Call, st.Effect.Repeatable(), string(st.Proposal)})
 		}
 		r.unknown[w.Step] = false
 	case e.Kind == workflow.Called && e.Outcome.OK(), e.Kind == workflow.ChildUnwound && e.OK && e.Failure == nil, e.Kind == workflow.Resolved && e.OK:
+		r.gaveUp(r.effects[len(r.effects)-1].step, e.Left)
 		r.undone(was)
 	case e.Kind == workflow.Verified && e.OK && e.Failure == nil:
 		r.passed[c.Step+string(c.Subject)+string(c.Document)] = true
@@ -324,6 +331,9 @@ func (r *reference) take(was workflow.State, e workflow.Event, turn workflow.Tur
 	r.state = turn.State
 	for _, l := range turn.Trail {
 		if l.Kind == workflow.UndoLeft {
+			if last := r.effects[len(r.effects)-1]; !last.repeatable {
+				r.stuck[last.step] = true
+			}
 			r.undone(was)
 		}
 	}
@@ -350,9 +360,35 @@ func step(s workflow.State, name string) workflow.StepState {
 	return s.Steps[i]
 }
 
+// called notes what a call comes to. One that was broken off may have happened, and is forgotten when the same is called again.
+func (r *reference) called(o *action.Outcome, of action.Effect, run string, e effect) {
+	broken := o.Code == action.Timeout || o.Code == action.Interrupted || o.Code == action.Panicked
+	if !o.OK() && !broken {
+		return
+	}
+	r.effects = slices.DeleteFunc(r.effects, func(was effect) bool {
+		return was.maybe != "" && was.repeatable && was.step == e.step && was.maybe == e.maybe
+	})
+	switch {
+	case of == action.None:
+	case broken:
+		r.effects = append(r.effects, e)
+	default:
+		e.maybe = ""
+		r.complete(run, e)
+	}
+}
+
+// gaveUp notes what a child left.
+func (r *reference) gaveUp(step string, left []workflow.Deed) {
+	for _, d := range left {
+		r.stuck[step] = r.stuck[step] || !d.Effect.Repeatable()
+	}
+}
+
 func (r *reference) complete(run string, e effect) {
 	for _, o := range r.effects {
-		require.False(r.t, o.step == e.step && !o.repeatable, "step %s was executed again while its effect stands", run)
+		require.False(r.t, o.step == e.step && !o.repeatable && o.maybe == "", "step %s was executed again while its effect stands", run)
 	}
 	r.effects = append(r.effects, e)
 	if !e.repeatable {
@@ -377,6 +413,10 @@ func (r *reference) commanded(c workflow.Command, run func(workflow.State, strin
 	if c.Kind != workflow.Call && c.Kind != workflow.Spawn && c.Kind != workflow.Plan {
 		return
 	}
+	if c.Kind == workflow.Call {
+		r.inputs[c.Call] = string(c.Input)
+	}
+	require.False(r.t, r.stuck[c.Step], "%s repeats what nothing undid", c.ID)
 	require.False(r.t, r.unknown[c.Step], "%s while a call of unknown outcome stands", c.ID)
 	require.False(r.t, r.state.Status.Terminal(), "%s after the end", c.ID)
 	if c.Kind != workflow.Plan {
@@ -413,7 +453,10 @@ func (r *reference) hold(was workflow.State) {
 		if d.Child != "" {
 			id = d.Child
 		}
-		deeds = append(deeds, effect{d.Step, id, d.Effect.Repeatable()})
+		deeds = append(deeds, effect{step: d.Step, id: id, repeatable: d.Effect.Repeatable()})
+		if d.Maybe {
+			deeds[len(deeds)-1].maybe = string(d.Input)
+		}
 	}
 	for i := range r.effects { // a child is compensatable, which says nothing of repeating it
 		if i < len(deeds) && s.Deeds[i].Child != "" {
@@ -464,6 +507,8 @@ func (r *reference) replays(n int) {
 // finish answers whatever is commanded, not what people decide: the instance ends or parks within its bounds.
 func (r *reference) finish(t *rapid.T) {
 	r.feed(workflow.Event{Kind: workflow.Resumed, At: r.now})
+	r.feed(workflow.Event{Kind: workflow.Resumed, At: r.now, Tree: true})
+	require.False(t, r.state.Held, "nobody pauses it")
 	for range 3000 {
 		k := slices.IndexFunc(r.state.Outstanding, func(c workflow.Command) bool {
 			return c.Kind != workflow.Ask && (c.Kind != workflow.Timer || c.Subject == workflow.SubjectBackoff)

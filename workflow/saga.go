@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -17,12 +18,55 @@ func (m *machine) did(d Deed) {
 	m.s.Deeds = append(slices.Clip(m.s.Deeds), d)
 }
 
+// perhaps records a call that was broken off and may have taken effect. The same call once more takes the place of it.
+func (m *machine) perhaps(i int, o action.Outcome) {
+	st := &m.s.Steps[i]
+	if o.Code == action.Timeout || o.Code == action.Interrupted || o.Code == action.Panicked {
+		m.again(i)
+		m.did(Deed{Step: st.Name, Call: st.Call, Intent: o.Intent, Action: m.d.nodes[i].Action, Effect: st.Effect, Input: st.Proposal, Maybe: true})
+	}
+	if open := o.Code == action.StartedUnknown || o.Code == action.InFlight; !o.OK() && !open && o.Code.Info().Executed != action.No {
+		st.Touched = st.Touched || st.Effect == action.Irreversible
+	}
+}
+
+// again forgets what a call may have effected that is made again.
+func (m *machine) again(i int) {
+	st := &m.s.Steps[i]
+	m.s.Deeds = slices.DeleteFunc(slices.Clone(m.s.Deeds), func(d Deed) bool {
+		return d.Maybe && d.Step == st.Name && d.Effect.Repeatable() && bytes.Equal(d.Input, st.Proposal)
+	})
+}
+
+// undoable reports whether something is declared that undoes a deed. What an action declares takes its output.
+func (m *machine) undoable(d Deed) bool {
+	return m.d.nodes[m.d.at[d.Step]].Undo != nil || d.Child != "" || d.Effect == action.Compensatable && !d.Maybe
+}
+
+// spoiled reports whether a phase cannot be made as if it had not begun: something of it stands, or may, that may not be
+// repeated.
+func (m *machine) spoiled(k int) bool {
+	ps := &m.s.Phases[k]
+	return slices.ContainsFunc(m.s.Left[min(ps.Left, len(m.s.Left)):], func(d Deed) bool { return !d.Effect.Repeatable() }) ||
+		slices.ContainsFunc(m.s.Steps[m.d.first[k]:m.d.first[k+1]], func(st StepState) bool { return st.Touched })
+}
+
+// willSpoil is spoiled once a phase is undone, as far as that can be foreseen.
+func (m *machine) willSpoil(k int) bool {
+	deeds := m.s.Deeds[min(m.s.Phases[k].Deeds, len(m.s.Deeds)):]
+	return m.spoiled(k) || slices.ContainsFunc(deeds, func(d Deed) bool { return !d.Effect.Repeatable() && !m.undoable(d) })
+}
+
 // undo takes back deeds in strict reverse of their completion, one at a time.
 func (m *machine) undo() {
 	for u := m.s.Unwind; u != nil && len(m.s.Deeds) > u.Down; {
 		d := m.s.Deeds[len(m.s.Deeds)-1]
-		if m.d.nodes[m.d.at[d.Step]].Undo == nil && d.Child == "" && d.Effect != action.Compensatable {
-			m.leave("its effect is " + d.Effect.String() + ", and the step declares no way to undo it")
+		if !m.undoable(d) {
+			why := "its effect is " + d.Effect.String() + ", and the step declares no way to undo it"
+			if d.Maybe {
+				why = "it was broken off and may have taken effect; " + why
+			}
+			m.leave(why)
 			continue
 		}
 		m.undoLast()
@@ -45,6 +89,11 @@ func (m *machine) undoLast() {
 	c := Command{Kind: Compensate, Attempt: u.Attempt, Call: u.Call, Undoes: d.Call, Intent: d.Intent}
 	if undo := m.d.nodes[i].Undo; undo != nil {
 		input, err := undo.Map.hydrate(m.scopeOf(d))
+		if err != nil && d.Maybe {
+			m.leave(action.Cut("it was broken off and may have taken effect, and what would undo it needs its output: " + err.Error()))
+			m.undo()
+			return
+		}
 		if err != nil {
 			m.notUndone(notRun(action.InputInvalid, "undo step %s: %v", d.Step, err))
 			return
@@ -84,6 +133,10 @@ func (m *machine) undone() {
 	if m.s.Stop != nil {
 		return
 	}
+	if m.spoiled(k) {
+		m.abandon(k)
+		return
+	}
 	for i := m.d.first[k]; i < m.d.first[k+1]; i++ {
 		m.forget(i)
 	}
@@ -91,6 +144,23 @@ func (m *machine) undone() {
 	ps.Stage = PhaseBackoff
 	pause := m.d.spec.Phases[k].Supervision.Backoff.after(ps.Used, m.s.Instance, ps.Name, m.s.Issued)
 	m.issue(-1, Command{Kind: Timer, Subject: SubjectBackoff, At: m.s.At + pause})
+}
+
+// abandon gives up a phase that was undone to be run again, of which something stands: to run it again would repeat that.
+func (m *machine) abandon(k int) {
+	f := action.Fail(action.Failed, "phase %s could not be undone, and is not run again", m.s.Phases[k].Name)
+	for i := m.d.first[k]; i < m.d.first[k+1]; i++ {
+		if st := &m.s.Steps[i]; st.Stage == StageFailed && !m.handled(i) && st.Failure != nil {
+			f = st.Failure
+		}
+	}
+	then := AbortSubtree
+	if m.d.spec.Phases[k].Supervision.Then == AbortTree {
+		then = AbortTree
+	}
+	m.notePhase(k, Entry{Kind: Supervised, Text: string(then), Failure: f})
+	m.s.Tree = then == AbortTree
+	m.stop(Stop{Status: Failed, Failure: f})
 }
 
 // compensated is how a compensation ended.
@@ -150,6 +220,7 @@ func (m *machine) childUnwound(e Event) {
 	d := m.s.Deeds[len(m.s.Deeds)-1]
 	if e.OK && e.Failure == nil {
 		m.note(m.d.at[d.Step], Entry{Kind: UndoEnd, Child: d.Child, Code: action.OK})
+		m.leftBy(m.d.at[d.Step], d.Child, e.Left)
 		m.undoneOne()
 		return
 	}

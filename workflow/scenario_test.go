@@ -154,6 +154,10 @@ func (p *player) parse(line string) (kind string, e workflow.Event, word map[str
 		e.Of = "w/" + of
 	}
 	e.After, e.Keep, e.Tree, e.Ask = word["after"] != "", word["keep"] != "", word["tree"] != "", word["ask"]
+	if v := word["left"]; v != "" {
+		e.Left = []workflow.Deed{{Step: "inner", Why: "nothing undoes it"}}
+		require.NoError(p.t, e.Left[0].Effect.UnmarshalText([]byte(v)))
+	}
 	for _, x := range []string{"rejected", "expired"} {
 		if word[x] != "" {
 			e.Text = x
@@ -225,6 +229,9 @@ func (p *player) command(c workflow.Command) string {
 	add("action", c.Action)
 	add("workflow", c.Workflow)
 	add("child", c.Child)
+	if c.Keep {
+		add("keep", "yes")
+	}
 	if c.Kind == workflow.Call && c.Call != c.ID {
 		add("call", strings.TrimPrefix(c.Call, "w/"))
 	}
@@ -253,6 +260,9 @@ func standing(s workflow.State) string {
 	out := string(s.Status)
 	if s.Held {
 		out += " held"
+	}
+	if s.Above {
+		out += " from above"
 	}
 	if s.Parked() {
 		out += " parked"

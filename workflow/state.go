@@ -36,14 +36,17 @@ type State struct {
 	Parent   string          `json:"parent,omitempty"`
 	Input    json.RawMessage `json:"input,omitempty"`
 	Status   Status          `json:"status"`
-	Held     bool            `json:"held,omitempty"` // paused: commands are held back
-	Begun    int64           `json:"begun"`          // µs since 1970
-	At       int64           `json:"at"`             // the latest time it knows
-	Phases   []PhaseState    `json:"phases"`         // as in the definition
-	Steps    []StepState     `json:"steps"`          // as in the definition, phase by phase
+	Held     bool            `json:"held,omitempty"`  // paused: commands are held back
+	Above    bool            `json:"above,omitempty"` // its parent's pause holds it
+	Own      bool            `json:"own,omitempty"`   // with Above: a person paused it besides
+	Begun    int64           `json:"begun"`           // µs since 1970
+	At       int64           `json:"at"`              // the latest time it knows
+	Phases   []PhaseState    `json:"phases"`          // as in the definition
+	Steps    []StepState     `json:"steps"`           // as in the definition, phase by phase
 	// Deeds are the effects that completed, in the order of their completion. Unwinding takes them from the end.
 	Deeds []Deed `json:"deeds,omitempty"`
-	// Left are effects that completed and that nothing undoes: found while unwinding.
+	// Left are effects that completed, or may have, and that nothing undoes: found while unwinding, or left by a child that
+	// did not complete.
 	Left   []Deed   `json:"left,omitempty"`
 	Unwind *Undoing `json:"unwind,omitempty"`
 	// Outstanding are the commands that were issued and not answered, in the order of their issue: what a driver has to
@@ -88,6 +91,7 @@ type PhaseState struct {
 	Stage PhaseStage `json:"stage,omitempty"`
 	Used  int        `json:"used,omitempty"`  // retries and restarts by its supervision
 	Deeds int        `json:"deeds,omitempty"` // how many there were when it began
+	Left  int        `json:"left,omitempty"`  // how many were left when it began
 }
 
 // Stage says where in the pipeline a step is.
@@ -177,6 +181,7 @@ type StepState struct {
 	Then      Stage           `json:"then,omitempty"`      // what follows the backoff
 	Effect    action.Effect   `json:"effect,omitempty"`    // as recorded with its last call
 	Effected  bool            `json:"effected,omitempty"`  // an effect completed that may not be repeated, in this run
+	Touched   bool            `json:"touched,omitempty"`   // an irreversible call ran and failed, in this run
 	Policy    string          `json:"policy,omitempty"`    // the version of the rules that were waited for last
 	Asked     []string        `json:"asked,omitempty"`     // escalations of its children that were taken up
 	Referred  bool            `json:"referred,omitempty"`  // its failure was brought before people by the phase's supervision
@@ -185,7 +190,7 @@ type StepState struct {
 	Failure   *action.Failure `json:"failure,omitempty"`   // of the last try; of a failed step, why
 }
 
-// Deed is an effect that completed.
+// Deed is an effect that completed or, with Maybe, may have.
 type Deed struct {
 	Step   string          `json:"step"`
 	Call   string          `json:"call,omitempty"`   // its call id
@@ -194,7 +199,8 @@ type Deed struct {
 	Effect action.Effect   `json:"effect"`
 	Input  json.RawMessage `json:"input,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
-	Child  string          `json:"child,omitempty"` // instead of a call: an instance that completed
+	Child  string          `json:"child,omitempty"` // instead of a call: an instance that completed; of one that is left, whose it is
+	Maybe  bool            `json:"maybe,omitempty"` // the call did not come to its end: nobody knows whether it took effect
 	Why    string          `json:"why,omitempty"`   // of one that is left: why
 }
 

@@ -27,7 +27,7 @@ func (d *Definition) Start(b Begin) (Turn, error) {
 	}
 	m := &machine{d: d, s: State{
 		Format: Format, Workflow: d.spec.Name, Version: d.spec.Version, Digest: d.digest,
-		Instance: b.Instance, Parent: b.Parent, Input: b.Input, Status: Running, Begun: b.At, At: b.At,
+		Instance: b.Instance, Parent: b.Parent, Input: b.Input, Status: Running, Held: b.Held, Above: b.Held, Begun: b.At, At: b.At,
 	}}
 	for _, p := range d.spec.Phases {
 		m.s.Phases = append(m.s.Phases, PhaseState{Name: p.Name})
@@ -101,7 +101,7 @@ func (m *machine) issue(i int, c Command) string {
 		c.At = m.s.At
 	}
 	switch c.Kind {
-	case Timer, Interrupt, CancelChild, Withdraw:
+	case Timer, Interrupt, CancelChild, Withdraw, Hold:
 	default:
 		c.Held = m.s.Held
 	}

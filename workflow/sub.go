@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -59,6 +60,7 @@ func (m *machine) childEnded(i int, c Command, e Event) {
 		f = action.Fail(action.Failed, "the child failed")
 	}
 	m.note(i, Entry{Kind: ChildTrail, Child: c.Child, Text: "failed", Code: f.Code, Cost: e.Cost, Failure: f})
+	m.leftBy(i, c.Child, e.Left)
 	if f.Code != action.Cancelled {
 		m.trip(i)
 	}
@@ -69,6 +71,57 @@ func (m *machine) childEnded(i int, c Command, e Event) {
 		return
 	}
 	m.failed(i, f)
+}
+
+// leftBy takes over what stands of a child that is over: no other child repeats it.
+func (m *machine) leftBy(i int, child string, left []Deed) {
+	st := &m.s.Steps[i]
+	m.s.Left = slices.Clip(m.s.Left)
+	for _, d := range left {
+		why := action.Cut("in its step " + d.Step + ": " + d.Why)
+		m.s.Left = append(m.s.Left, Deed{Step: st.Name, Child: child, Intent: d.Intent, Action: d.Action, Effect: d.Effect, Maybe: d.Maybe, Why: why})
+		m.note(i, Entry{Kind: ChildTrail, Child: child, Text: action.Cut("left an effect: " + why)})
+		st.Effected = st.Effected || !d.Effect.Repeatable()
+	}
+}
+
+// Standing are the effects that stand, or may, of an instance that is over and did not complete: what nothing undid and, where
+// it was broken off, what may have been under way. Documents are left out.
+func (s *State) Standing() (out []Deed) {
+	add := func(d Deed, why string) {
+		out = append(out, Deed{Step: d.Step, Intent: d.Intent, Action: d.Action, Effect: d.Effect, Child: d.Child, Maybe: d.Maybe, Why: cmp.Or(d.Why, why)})
+	}
+	for _, d := range s.Left {
+		add(d, "")
+	}
+	for _, d := range s.Deeds {
+		add(d, "it was not undone")
+	}
+	const unknown = "it is not known how it ended"
+	for _, c := range s.Outstanding {
+		if !c.Held && (c.Kind == Call || c.Kind == Interrupt || c.Kind == Spawn || c.Kind == CancelChild) {
+			add(Deed{Step: c.Step, Action: c.Action, Child: c.Child, Effect: action.Irreversible, Maybe: true}, unknown)
+		}
+	}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		if w := st.Wait; w != nil && w.For == WaitResolution {
+			add(Deed{Step: st.Name, Intent: w.Intent, Effect: st.Effect, Maybe: true}, unknown)
+		} else if st.Stage == StageBackoff && st.Then == stagePoll {
+			add(Deed{Step: st.Name, Effect: action.Irreversible, Maybe: true}, unknown)
+		}
+	}
+	return out
+}
+
+// hold tells the children whether this instance is paused.
+func (m *machine) hold() {
+	m.drop(func(c *Command) bool { return c.Kind == Hold })
+	for _, c := range slices.Clone(m.s.Outstanding) {
+		if i, ok := m.d.at[c.Step]; ok && (c.Kind == Spawn || c.Kind == Unwind || c.Kind == CancelChild) && !c.Held {
+			m.issue(i, Command{Kind: Hold, Child: c.Child})
+		}
+	}
 }
 
 // childAsked takes up a question of a child: the step's people are asked or, where there are none, the parent's own parent.

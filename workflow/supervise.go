@@ -63,8 +63,12 @@ func (m *machine) strategy(i int) Strategy {
 		then = AbortSubtree
 	}
 	switch s := cmp.Or(sup.Strategy, AbortSubtree); {
+	case s == SuperviseRestart && used < cmp.Or(sup.Max, 1) && m.willSpoil(n.phase) && sup.Then == "" && !st.Referred:
+		return SuperviseEscalate // what stands, people look at first
+	case s == SuperviseRestart && m.willSpoil(n.phase):
+		return then
 	case (s == SuperviseRetry || s == SuperviseRestart) && used >= cmp.Or(sup.Max, 1),
-		s == SuperviseRetry && (st.Effected || !mayRepeat(n, st, st.Failure)),
+		s == SuperviseRetry && (st.Effected || st.Touched || !mayRepeat(n, st, st.Failure)),
 		s == SuperviseEscalate && st.Referred:
 		return then
 	default:
@@ -109,7 +113,7 @@ func (m *machine) closeStep(i int, f *action.Failure) {
 		st.Closing = f
 		spawn := *c
 		m.drop(func(o *Command) bool { return o.ID == spawn.ID })
-		m.issue(i, Command{Kind: CancelChild, Child: spawn.Child, Ask: spawn.ID})
+		m.issue(i, Command{Kind: CancelChild, Child: spawn.Child, Ask: spawn.ID, Keep: m.s.Stop != nil && m.s.Stop.Keep})
 	case c != nil:
 		st.Closing = f
 		id := c.ID
@@ -156,15 +160,14 @@ func (m *machine) stop(s Stop) {
 func (m *machine) control(e Event) Absorbed {
 	switch e.Kind {
 	case Paused:
-		if m.s.Held {
+		if !m.pauses(e.Tree) {
 			return AbsorbedAlready
 		}
-		m.s.Held = true
+		m.hold()
 	case Resumed:
-		if !m.s.Held {
+		if !m.goesOn(e.Tree) {
 			return AbsorbedAlready
 		}
-		m.release()
 	case Cancelled:
 		if m.s.Status == Unwinding || m.s.Stop != nil && (!m.s.Stop.Gentle || e.After) {
 			return AbsorbedAlready
@@ -181,9 +184,39 @@ func (m *machine) control(e Event) Absorbed {
 	return ""
 }
 
-// release ends a pause.
+// pauses notes a pause, a person's or the parent's; false where that is so already.
+func (m *machine) pauses(above bool) bool {
+	switch {
+	case above && m.s.Above, !above && m.s.Held && (!m.s.Above || m.s.Own):
+		return false
+	case above:
+		m.s.Above, m.s.Own = true, m.s.Held
+	default:
+		m.s.Own = m.s.Above
+	}
+	m.s.Held = true
+	return true
+}
+
+// goesOn ends a pause, a person's or the parent's; false where there is none such. The other's goes on.
+func (m *machine) goesOn(above bool) bool {
+	switch s := &m.s; {
+	case !s.Held, above && !s.Above, !above && s.Above && !s.Own:
+		return false
+	case above && s.Own:
+		s.Above, s.Own = false, false
+	case s.Own:
+		s.Own = false
+	default:
+		m.release()
+		m.hold()
+	}
+	return true
+}
+
+// release ends a pause, whoever's it is.
 func (m *machine) release() {
-	m.s.Held = false
+	m.s.Held, m.s.Above, m.s.Own = false, false, false
 	for k := range m.s.Outstanding {
 		if c := &m.s.Outstanding[k]; c.Held {
 			c.Held = false

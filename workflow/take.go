@@ -11,7 +11,7 @@ import (
 var answers = map[CommandKind]EventKind{
 	Plan: Planned, Verify: Verified, Evaluate: Guarded, Call: Called, Spawn: ChildEnded, Ask: Intake, Escalate: Advised,
 	Timer: Fired, Compensate: Called, Unwind: ChildUnwound, Interrupt: Called, CancelChild: ChildEnded, Advise: Performed,
-	Withdraw: Performed,
+	Withdraw: Performed, Hold: Performed,
 }
 
 // take folds an event into the state, or says why it has no effect.

@@ -20,7 +20,7 @@ type Writer struct {
 // Write returns the state as JSON. What the state refers to must not be changed later: turns replace it.
 func (w *Writer) Write(s *State) (string, error) {
 	head, err := json.Marshal(stateHead{
-		s.Format, s.Workflow, s.Version, s.Digest, s.Instance, s.Parent, s.Input, s.Status, s.Held, s.Begun, s.At, s.Phases,
+		s.Format, s.Workflow, s.Version, s.Digest, s.Instance, s.Parent, s.Input, s.Status, s.Held, s.Above, s.Own, s.Begun, s.At, s.Phases,
 	})
 	if err != nil {
 		return "", err
@@ -63,6 +63,8 @@ type stateHead struct {
 	Input    json.RawMessage `json:"input,omitempty"`
 	Status   Status          `json:"status"`
 	Held     bool            `json:"held,omitempty"`
+	Above    bool            `json:"above,omitempty"`
+	Own      bool            `json:"own,omitempty"`
 	Begun    int64           `json:"begun"`
 	At       int64           `json:"at"`
 	Phases   []PhaseState    `json:"phases"`

@@ -34,7 +34,8 @@ const (
 type FlowOf struct {
 	Workflow string          `json:"workflow"`
 	Version  string          `json:"version"`
-	Input    json.RawMessage `json:"input,omitempty"` // only on its way: a task that exists has it in a cell of its own
+	Digest   string          `json:"digest,omitempty"` // of the definition; older tasks say none
+	Input    json.RawMessage `json:"input,omitempty"`  // only on its way: a task that exists has it in a cell of its own
 	Parent   string          `json:"parent,omitempty"`
 	// Sealed is what the digests in the input stand for; only on its way too.
 	Sealed map[string]string `json:"sealed,omitempty"`
