@@ -71,7 +71,9 @@ func newFloor(t *testing.T) *floor {
 			return act(ctx, in)
 		}
 	}).Describe("Slow").Risk(1).Effect(action.Idempotent).Timeout(24 * time.Hour).MustBuild()
-	w.agent = delta.NewAgent("shop").Grant(charge, send, danger, undo, slow).MustBuild()
+	pay := delta.Define("pay", do("pay")).Describe("Pay").Risk(1).Effect(action.Irreversible).MustBuild()
+	look := delta.Define("look", do("look")).Describe("Look").Risk(1).Effect(action.None).MustBuild()
+	w.agent = delta.NewAgent("shop").Grant(charge, send, danger, undo, slow, pay, look).MustBuild()
 	w.store = memory.New(memory.Config{})
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.cfg = delta.Config{Authenticator: anybody, Store: w.store, Poll: 10 * time.Millisecond, Lease: 10 * time.Second}
