@@ -62,7 +62,7 @@ func (r *flowRun) conclude(ctx context.Context) error {
 		return err
 	}
 	if p != nil {
-		err := r.e.tellFlow(ctx, p.Agent, p.Task, func(parent *workflow.State) *workflow.Event {
+		err := r.e.tellFlow(ctx, p.Agent, p.Task, r.veil.met(), func(parent *workflow.State) *workflow.Event {
 			c, ok := about(parent, p.Child, workflow.Spawn, workflow.CancelChild, workflow.Unwind)
 			if !ok {
 				return nil
