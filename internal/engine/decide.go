@@ -25,6 +25,7 @@ type Call struct {
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
 	Resume bool            // the parked intent itself, not a new call of the same input
+	Alone  bool            // nobody waits for it: it sits out what may pass, until its approval expires
 	Leased bool            // a lease of a shared pool was tried: what the agent has is what there is
 	Flow   bool            // the task's workflow commands it
 	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
@@ -53,6 +54,7 @@ type Decision struct {
 	Txn *txn.Txn
 	// Refusal is the answer once Txn is accepted; nothing may run.
 	Refusal *action.Failure
+	Held    bool // the refused call is parked, and waits until a halt is lifted
 	// Ask is to be made known to approvers, after Txn.
 	Ask *approval.Request
 	// Begun is what the intent holds from here to its settle: it may run under the lease that Txn took.
