@@ -60,7 +60,11 @@ func (f *flight) perform(c *Context) crash {
 		return got
 	}
 	if got.err = action.Contain(got.err); got.err == nil {
-		got.doc, got.bad = f.def.checkReturned(&got.returned)
+		var room *action.Lazy
+		if c == &f.first { // no other attempt uses it
+			room = &f.out
+		}
+		got.doc, got.bad = f.def.checkReturned(&got.returned, room)
 	}
 	return got
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/skills"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // Path is the cheapest sequence of actions that would make an action legal.
@@ -180,6 +181,9 @@ type run struct {
 	invalid int      // proposals in a row that broke rules only
 	more    int      // proposals in a row of which there is more to come
 	looping int      // proposals in a row made while a loop stood
+
+	snap txn.Snapshot // of the last request
+	view engine.View
 }
 
 func (r *run) end(e Ended, why string, err error) bool {
@@ -236,23 +240,26 @@ func (r *run) request(ctx context.Context) (Request, error) {
 	}
 	history := r.told
 	r.t.state.mu.Lock()
-	v, err := r.t.glance(r.t.snapshot(nil)) // the offer has read it just now
-	if err != nil {
+	v := &r.view
+	r.t.snapshotInto(&r.snap, nil)
+	if err := r.t.glanceInto(v, &r.snap); err != nil { // the offer has read it just now
 		r.t.state.mu.Unlock()
 		return Request{}, err
 	}
-	goal, brought, b := v.Task.Goal, v.Task.Brought, v.Account().Snapshot()
+	task, b := v.Task, v.Account().Snapshot()
 	children, err := v.Children()
 	r.t.state.mu.Unlock()
 	if err != nil {
 		return Request{}, err
 	}
 	req := Request{
-		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
+		Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
 		History: slices.Clone(history[max(0, len(history)-HistoryKept):]), Step: r.report.Steps + 1,
 		Children: standings(children), More: r.more > 0,
 	}
-	req.bring(r.t, brought)
+	req.bring(r.t, task.Brought)
+	words := r.t.told(ctx, &task)
+	req.Goal, req.Storylines = words.Goal, words.Storylines
 	return req, nil
 }
 
@@ -283,17 +290,26 @@ func (r *run) cannotPlan(ctx context.Context, f *action.Failure) bool {
 // calls makes the calls of one proposal in parallel and returns when each has ended.
 func (r *run) calls(ctx context.Context, calls []Call) []Result {
 	out := make([]Result, len(calls))
-	twice := duplicates(calls)
+	var twice map[int]bool
+	if len(calls) > 1 {
+		twice = duplicates(calls)
+	}
 	var all sync.WaitGroup
 	for i, c := range calls {
 		if twice[i] {
 			out[i] = refuseAll(calls[i:i+1], action.Fail(action.InputInvalid, "call id %q is used twice in one proposal; give every call an id of its own", c.ID))[0]
 			continue
 		}
-		out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
 		all.Go(func() {
 			roomy()
+			back := false
+			defer func() {
+				if !back {
+					out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
+				}
+			}()
 			out[i] = Result{c, r.call(ctx, c)}
+			back = true
 		})
 	}
 	all.Wait()

@@ -54,7 +54,11 @@ type Decision struct {
 	Txn *txn.Txn
 	// Refusal is the answer once Txn is accepted; nothing may run.
 	Refusal *action.Failure
-	Held    bool // the refused call is parked, and waits until a halt is lifted
+	// Held says that the refused call is parked, and waits until a halt is lifted.
+	Held bool
+	// Muted says that Txn holds pins alone: enough refusals of the task were recorded one by one, and this one is to be
+	// counted. See [CountMuted].
+	Muted bool
 	// Ask is to be made known to approvers, after Txn.
 	Ask *approval.Request
 	// Begun is what the intent holds from here to its settle: it may run under the lease that Txn took.
@@ -167,14 +171,6 @@ func (r *round) recorded(intent string) Decision {
 	}
 	o.Recorded = true
 	return Decision{Recorded: &o}
-}
-
-// callDigest identifies action and input even where the input did not pass the edge.
-func callDigest(in *action.Intent) string {
-	if in.Digest != "" {
-		return in.Digest
-	}
-	return "-"
 }
 
 // gate 1

@@ -199,7 +199,7 @@ func TestI06_TakeoverReturnsNothing(t *testing.T) {
 // A proposal whose worker disappeared counts as used; it is never repeated.
 func TestTakeoverOfPlanning(t *testing.T) {
 	d := open(t, plain())
-	dec := DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 9})
+	dec := DecidePlan(d.rules, d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 9})
 	d.must(dec.Txn)
 	d.pass(lease)
 	take, next := Takeover(d.agent, d.look(), *dec.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
@@ -217,14 +217,14 @@ func TestPlanningIsSpending(t *testing.T) {
 	s.Limit.Tokens, s.Threshold, s.Approvers = action.Max(10), 1, nil
 	d := open(t, s)
 	plan := func() Decision {
-		dec := DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 6})
+		dec := DecidePlan(d.rules, d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 6})
 		d.must(dec.Txn)
 		return dec
 	}
 	first := plan()
 	require.Nil(t, first.Refusal, "no approval, whatever the threshold")
 	require.Equal(t, action.BudgetExhausted, plan().Refusal.Code)
-	d.must(SettlePlan(*first.Begun, first.Begun.Owner, action.Cost{Tokens: 2}, nil, d.now(), false))
+	d.must(SettlePlan(nil, first.Begun, first.Begun.Owner, action.Cost{Tokens: 2}, nil, d.now(), false))
 	require.Nil(t, plan().Refusal)
 	x, err := CancelTask(d.look(), d.who())
 	require.NoError(t, err)

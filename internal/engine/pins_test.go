@@ -77,7 +77,7 @@ func TestUnrelatedChangesDoNotDisturb(t *testing.T) {
 		"a request for approval":          func(d *desk) { d.code("wipe", `{"order":"A"}`) },
 		"a fold":                          func(d *desk) { d.fold() },
 		"planning": func(d *desk) {
-			d.must(DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 3}).Txn)
+			d.must(DecidePlan(d.rules, d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 3}).Txn)
 		},
 		"time": func(d *desk) { d.pass(10 * second) },
 	} {
@@ -216,7 +216,7 @@ func (d *desk) plan() { d.plannedFor(0) }
 func (d *desk) plannedFor(tokens int64) {
 	c := d.call(PlanAction, "")
 	c.Intent.ID, c.Owner = planned, planned
-	dec := DecidePlan(d.agent, d.look(), c, action.Cost{Tokens: tokens})
+	dec := DecidePlan(d.rules, d.agent, d.look(), c, action.Cost{Tokens: tokens})
 	require.Nil(d, dec.Refusal)
 	d.must(dec.Txn)
 }
@@ -224,7 +224,7 @@ func (d *desk) plannedFor(tokens int64) {
 func (d *desk) unplan() {
 	e, err := Held(&txn.Space{Cells: d.cold(cellIntent + planned)}, planned)
 	require.NoError(d, err)
-	d.must(SettlePlan(e, planned, action.Cost{}, nil, d.now(), false))
+	d.must(SettlePlan(nil, &e, planned, action.Cost{}, nil, d.now(), false))
 }
 
 // What fails teaches of its relatives: an action that never ran is riskier now, and a decision on what it was is refused.

@@ -88,3 +88,11 @@ func (r *round) intent() string {
 	}
 	return r.call.Intent.ID
 }
+
+// callDigest identifies action and input even where the input did not pass the edge.
+func callDigest(in *action.Intent) string {
+	if in.Digest != "" {
+		return in.Digest
+	}
+	return "-"
+}
