@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/skills"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
 	"github.com/seed-ab2cfece/delta-agents/txn"
@@ -356,7 +358,7 @@ func (r *run) take(results []Result) {
 	r.last = make([]Result, len(results))
 	for i, res := range results {
 		broke = broke && res.Outcome.Code.Info().Violation
-		r.last[i] = res.forPlanner()
+		r.last[i] = r.t.tellResult(res.forPlanner())
 	}
 	r.invalid, r.idle = count(broke, r.invalid), count(len(results) == 0, r.idle)
 	r.t.state.mu.Lock()
@@ -365,6 +367,24 @@ func (r *run) take(results []Result) {
 	r.looping = count(looping && len(results) > 0, r.looping)
 	r.told = append(r.told, r.last...)
 	r.report.Results = append(r.report.Results, results...)
+}
+
+// tellResult hides from a planner the secrets in what an action returned, unless it is declared to tell them.
+func (t *Task) tellResult(res Result) Result {
+	o := &res.Outcome
+	def := t.agent.defs[o.Action]
+	if len(o.Output) == 0 || def == nil || def.tells || def.out == nil || !def.out.HoldsSecrets() {
+		return res
+	}
+	doc, bad := schema.Canonical(o.Output, len(o.Output)+1)
+	v := t.kept.Load() // the call was under this key
+	if bad != nil || v == nil {
+		o.Output = nil
+		return res
+	}
+	shown := schema.Redact(doc, def.out.Secrets(), func(_, text string) string { return v.data.Digest(text) })
+	o.Output = json.RawMessage(shown.Text())
+	return res
 }
 
 // forPlanner returns a copy that shares nothing and names nothing hidden.
