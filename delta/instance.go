@@ -40,16 +40,16 @@ func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 	return k.State, nil
 }
 
-// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules. Somebody must run
-// it: [Engine.Work], here or elsewhere.
+// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules, in those nested in it
+// either: [Instance.Tree] says what is waited for. Somebody must run it: [Engine.Work], here or elsewhere.
 func (i *Instance) Wait(ctx context.Context) (workflow.State, error) {
 	for {
-		s, err := i.State(ctx)
-		if err != nil || len(s.Steps) > 0 && (s.Status.Terminal() || s.Parked()) {
-			return s, err
+		t, err := i.Tree(ctx)
+		if err != nil || t.Rests() {
+			return t.State, err
 		}
 		if !i.t.engine.pause(ctx, nil) {
-			return s, cmp.Or(context.Cause(ctx), ErrClosed)
+			return t.State, cmp.Or(context.Cause(ctx), ErrClosed)
 		}
 	}
 }

@@ -121,3 +121,39 @@ func TestC16_AnExpiredApprovalOfAWorkflowIsNoRejection(t *testing.T) {
 		})
 	}
 }
+
+// Who waits for an instance waits no longer than until the nested one rests, and is told what that waits for.
+func TestI18_WaitingEndsWhereANestedWorkflowWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFloor(t)
+		w.cfg.Poll = time.Second
+		d, child := nestedGate()
+		e := w.engine(child, d)
+		stop := w.working(e)
+		i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}})
+		s, err := i.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, workflow.Running, s.Status)
+		require.Empty(t, s.Waits(), "the nested one does")
+		tree, err := i.Tree(t.Context())
+		require.NoError(t, err)
+		assert.True(t, tree.Rests())
+		assert.Equal(t, i.ID(), tree.ID)
+		require.Len(t, tree.Nested, 1)
+		assert.Equal(t, "sub", tree.Nested[0].Step)
+		waits := tree.Waits()
+		require.Len(t, waits, 1)
+		assert.Equal(t, w.childOf(e, i).ID(), waits[0].ID)
+		assert.Equal(t, workflow.WaitApproval, waits[0].For)
+		require.NoError(t, e.Approve(t.Context(), waits[0].Approval, w.ana(e), "fine"))
+		time.Sleep(time.Minute)
+		s, err = i.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, workflow.Completed, s.Status)
+		tree, err = i.Tree(t.Context())
+		require.NoError(t, err)
+		assert.True(t, tree.Rests())
+		assert.Empty(t, tree.Nested)
+		stop()
+	})
+}
