@@ -186,6 +186,10 @@ func (r *flowRun) declared(ctx context.Context, c workflow.Command, call Call) (
 		f := action.Fail(action.NotLegal, "action %q does not declare here how that version of it is undone", d.begun.Action)
 		return call, &action.Outcome{Action: d.begun.Action, Code: f.Code, Failure: f}, nil
 	}
+	call.Action, call.Provenance.PlanStep = def.undoneBy, "undo "+d.begun.Intent
+	if len(c.Input) > 0 {
+		return call, nil, nil // a person's
+	}
 	raw, f, err := r.t.undoInput(ctx, d)
 	if err != nil {
 		return call, nil, err
@@ -193,7 +197,7 @@ func (r *flowRun) declared(ctx context.Context, c workflow.Command, call Call) (
 	if f != nil {
 		return call, &action.Outcome{Action: def.undoneBy, Code: f.Code, Failure: f}, nil
 	}
-	call.Action, call.Input, call.Provenance.PlanStep = def.undoneBy, raw, "undo "+d.begun.Intent
+	call.Input = raw
 	return call, nil, nil
 }
 

@@ -93,7 +93,8 @@ func (i *Instance) Signal(ctx context.Context, step string, by Identity, answer 
 	})
 }
 
-// Amend gives a step that waits after a denial, or for an operator, another input to be tried with. It passes all gates.
+// Amend gives a step that waits after a denial, or for an operator, another input to be tried with; so it does the call that
+// undoes a step and waits. It passes all gates.
 func (i *Instance) Amend(ctx context.Context, step string, by Identity, input json.RawMessage) error {
 	doc, no := schema.Canonical(input, 0)
 	if no != nil {

@@ -314,8 +314,9 @@ func newWorkflowAmend() *cobra.Command {
 	c := &cobra.Command{
 		Use: "amend INSTANCE INPUT", Short: "Give a step another input", Args: cobra.ExactArgs(2),
 		Long: `Amend gives a step that was denied, or that waits for an operator, another input to be
-tried with: a JSON document, @FILE, or - for the standard input. It passes the schema
-and every gate like any other; nobody overrides a denial.`,
+tried with: a JSON document, @FILE, or - for the standard input. Where the call waits
+that undoes the step, it is the input of that. It passes the schema and every gate like
+any other; nobody overrides a denial.`,
 		Example: `  deltactl workflow amend desk~t1 --step charge-back '{"orderId": "ORD-7", "amount": 30}'`,
 	}
 	c.Flags().StringVar(&step, "step", "", "which step, where several wait")
