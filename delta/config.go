@@ -82,6 +82,11 @@ type Config struct {
 	DeskLimit int
 	// BatchLimit is how many calls one [Engine.ApproveBatch] may consent to. Default 10.
 	BatchLimit int
+	// Refusals is how many refusals of one task are recorded one by one within an hour, a tenth of it where the task is paused or
+	// over: whoever makes calls in a loop must not fill its ledger. Those beyond it are answered as ever and counted, their
+	// number is recorded (refusals_counted). What ends a call or a request, or brings the task before a person, is always
+	// recorded. Default 1,000; less than 0 records all.
+	Refusals int
 	// Poll is how often DoWait and Work look for what other processes did. Default 1 s.
 	Poll time.Duration
 	// Workers bounds the calls that Work runs at a time. Default 4.
@@ -122,6 +127,7 @@ func (c Config) WithDefaults() Config {
 	set(&c.GlassLimit, time.Hour)
 	set(&c.DeskLimit, 20)
 	set(&c.BatchLimit, 10)
+	set(&c.Refusals, 1000)
 	set(&c.Poll, time.Second)
 	set(&c.Workers, 4)
 	set(&c.MaxAbandoned, 64)

@@ -376,6 +376,9 @@ func (t *Task) inTheWay(d *engine.Decision, r txn.Reply, own *sight) *action.Fai
 // answer is a refusal that was recorded.
 func (t *Task) answer(ctx context.Context, o *observed, d *engine.Decision) action.Outcome {
 	f := d.Refusal
+	if d.Muted {
+		t.mute(ctx, f.Code, o.call.Intent.Within)
+	}
 	if d.Ask != nil {
 		t.engine.nudge()
 	}

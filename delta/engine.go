@@ -22,6 +22,7 @@ import (
 type Engine struct {
 	cfg       Config
 	rules     engine.Rules
+	mutes     mutes
 	store     memory.Store
 	instant   *memory.InProcess // the store, where it never waits: no access needs a deadline
 	ownsStore bool
@@ -31,15 +32,16 @@ type Engine struct {
 	watch     *watch // nil without observers
 	flows     *flows
 
-	mu     sync.Mutex
-	agents map[string]*agentState
-	coming map[string]*arriving          // agents of tasks that are being started, by name
-	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
-	plain  bool                          // nothing but the policy is worth a record, see noteConfig
-	aloft  map[string]weak.Pointer[aloft]
-	purge  int              // the number of them at which those that nobody holds are dropped
-	waits  map[string]*wait // for the approval of that id
-	wake   chan struct{}    // Work looks at its queues
+	mu       sync.Mutex
+	agents   map[string]*agentState
+	coming   map[string]*arriving          // agents of tasks that are being started, by name
+	erasures atomic.Int64                  // that this engine made: what it holds of data keys from before is not used
+	tasks    map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
+	plain    bool                          // nothing but the policy is worth a record, see noteConfig
+	aloft    map[string]weak.Pointer[aloft]
+	purge    int              // the number of them at which those that nobody holds are dropped
+	waits    map[string]*wait // for the approval of that id
+	wake     chan struct{}    // Work looks at its queues
 
 	closed   bool
 	draining chan struct{} // closed when Close was called
@@ -103,6 +105,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e.rules.Estimator = engine.Estimator(cfg.Risk)
 	e.rules.Escalate = cfg.Escalate.rules()
+	e.rules.Refusals = max(0, cfg.Refusals)
 	e.rules.Operated, e.rules.Nobody = len(cfg.Operators) > 0, cfg.Authenticator == nil
 	e.rules.Unheard = cfg.Authenticator == nil && cfg.Store == nil
 	for _, c := range e.crowds() {
@@ -224,6 +227,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.pulse.close()
 	last, cancel := outlive(ctx, e.cfg.Grace, e.cfg.StoreTimeout)
 	defer cancel()
+	e.countRest(last)
 	err = errors.Join(err, e.keeper.close(last), e.hooks.Wait(last), e.watch.close(last))
 	if e.ownsStore {
 		err = errors.Join(err, e.store.Close())

@@ -28,7 +28,7 @@ func (i *Instance) Workflow() (name, version string) { return i.of.Workflow, i.o
 // String names the instance.
 func (i *Instance) String() string { return "workflow " + i.of.Workflow + " as " + i.t.ID() }
 
-// State returns how far the instance has come. Of one that has not begun it is the zero value but for its names.
+// State returns how far the instance has come. In place of secrets stand digests, see [Instance.Reveal]. Of one that has not begun it is the zero value but for its names.
 func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 	k, err := i.t.readFlow(ctx)
 	if err != nil {
@@ -38,6 +38,22 @@ func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 		return workflow.State{Workflow: i.of.Workflow, Version: i.of.Version, Instance: i.t.local, Status: workflow.Running}, nil
 	}
 	return k.State, nil
+}
+
+// Reveal returns a document of the instance's state, the output of one that completed say, with what the digests in it stand
+// for. It is for the program that started the instance: whoever it hands the document to reads secrets. A failure of code
+// KEY_UNAVAILABLE says that they cannot be opened here, or not any more.
+func (i *Instance) Reveal(ctx context.Context, doc json.RawMessage) (json.RawMessage, error) {
+	k, err := i.t.readFlow(ctx)
+	if err == nil {
+		f := &flowVeil{t: i.t, at: &flowPlaces{}}
+		f.meet(k.Sealed)
+		doc, err = f.openAll(ctx, doc)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reveal what %s holds: %w", i, err)
+	}
+	return doc, nil
 }
 
 // Wait waits until the instance has ended, or nothing goes on any more without a person or other rules, in those nested in it
@@ -178,7 +194,11 @@ func (i *Instance) tell(ctx context.Context, what string, by Identity, event fun
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, i, err)
 	}
-	r := &flowRun{e: e, t: t, def: def}
+	veil, err := e.veilOf(ctx, t, def)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, i, err)
+	}
+	r := &flowRun{e: e, t: t, def: def, veil: veil}
 	err = r.tell(ctx, func(v *engine.View, s *workflow.State) (workflow.Event, error) {
 		ev, who, err := event(s)
 		if err != nil {

@@ -109,7 +109,7 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 			return nil, failedStore(err)
 		}
 		c.Now = s.Now
-		d := engine.DecidePlan(t.agent.compiled, v, c, estimate)
+		d := engine.DecidePlan(&t.engine.rules, t.agent.compiled, v, c, estimate)
 		t.state.mu.Unlock()
 		if d.Lease != nil {
 			if err := t.lease(ctx, d.Lease, c); err != nil {
@@ -126,6 +126,9 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 			continue
 		}
 		t.advance(d.Txn, reply, own)
+		if d.Muted {
+			t.mute(ctx, d.Refusal.Code, "")
+		}
 		if d.Refusal != nil {
 			return nil, d.Refusal
 		}

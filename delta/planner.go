@@ -241,18 +241,20 @@ func (r *run) request(ctx context.Context) (Request, error) {
 		r.t.state.mu.Unlock()
 		return Request{}, err
 	}
-	goal, brought, b := v.Task.Goal, v.Task.Brought, v.Account().Snapshot()
+	task, b := v.Task, v.Account().Snapshot()
 	children, err := v.Children()
 	r.t.state.mu.Unlock()
 	if err != nil {
 		return Request{}, err
 	}
 	req := Request{
-		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
+		Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
 		History: slices.Clone(history[max(0, len(history)-HistoryKept):]), Step: r.report.Steps + 1,
 		Children: standings(children), More: r.more > 0,
 	}
-	req.bring(r.t, brought)
+	req.bring(r.t, task.Brought)
+	words := r.t.told(ctx, &task)
+	req.Goal, req.Storylines = words.Goal, words.Storylines
 	return req, nil
 }
 

@@ -31,8 +31,12 @@ const (
 	// State the task ends: TaskCancelled follows.
 	EscalationResolved Type = "escalation_resolved"
 
-	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran.
+	// Refused is a call that a gate turned away: Code, Failure, and what was known about it. Nothing ran. ToSeq is since when
+	// refusals of the task are counted together, store time in µs, FromSeq how many there were before.
 	Refused Type = "refused"
+	// RefusalsCounted stands for refusals that are not recorded one by one, because there were so many: ToSeq is how many, State
+	// by which codes, Owner who counted them.
+	RefusalsCounted Type = "refusals_counted"
 
 	// ApprovalRequested asks a person: Approval, Intent, Digest, Risk, Policy, Expires.
 	ApprovalRequested Type = "approval_requested"
@@ -188,7 +192,7 @@ const (
 
 var types = []Type{
 	TaskStarted, TaskChanged, PhaseChanged, TaskConcluded, TaskCancelled, TaskClosed,
-	EscalationRaised, EscalationResolved, Refused,
+	EscalationRaised, EscalationResolved, Refused, RefusalsCounted,
 	ApprovalRequested, ApprovalVoted, ApprovalWithdrawn, ApprovalApproved, ApprovalRejected, ApprovalRevoked, ApprovalExpired, ApprovalWaived,
 	GlassBroken, GlassUsed, GlassClosed,
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,

@@ -107,5 +107,6 @@ type Rules struct {
 	Escalate Escalate // when a task is brought before a person
 	Operated bool     // there are operators: every task has somebody to ask about an escalation
 	Nobody   bool     // nobody can say who they are: nobody can be asked
+	Refusals int      // of a task that are recorded one by one within an hour; 0 is all
 	Unheard  bool     // nor can anybody elsewhere, since the store is the engine's own: an approval would be waited for in vain
 }

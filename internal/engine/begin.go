@@ -153,6 +153,9 @@ func (r *round) refuse(f *action.Failure) Decision {
 		return Decision{Txn: t, Refusal: f, Ask: r.ask}
 	}
 	e := r.refused(f, ends)
+	if r.tally(&e) && r.mutable(f, ends) { // it is true by the pins alone
+		return Decision{Txn: r.txn(txn.Plain, ""), Refusal: f, Muted: true}
+	}
 	r.refusal(t, &e, f.Code)
 	return Decision{Txn: t, Refusal: f}
 }

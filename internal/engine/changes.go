@@ -42,6 +42,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.put(txn.Task, cellTask, string(e.State))
 	case ledger.Refused:
 		c.refused(e)
+	case ledger.RefusalsCounted:
+		c.muted(e)
 	case ledger.ApprovalRequested:
 		c.requested(e, text)
 	case ledger.ApprovalVoted, ledger.ApprovalWithdrawn:
@@ -154,12 +156,16 @@ func (c *changes) task(e *ledger.Event) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueHistory, Val: e.Task})
 		if e.Flow != nil {
 			c.put(txn.Record, cellFlowIn, string(e.Flow.Event))
+			if len(e.Flow.Sealed) > 0 {
+				c.put(txn.Record, cellSealed, jsonString(e.Flow.Sealed))
+			}
 			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: e.Task})
 		}
 	}
 }
 
 func (c *changes) refused(e *ledger.Event) {
+	c.refusedOnce(e)
 	if e.Within == "" && e.Code.Info().Violation { // what a function does is not the planner's doing
 		c.add(txn.Clause{Op: txn.Count, Scope: txn.Agent, Key: countBreach, N: 1, Min: txn.NoMin, Max: txn.NoMax})
 	}

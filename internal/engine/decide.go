@@ -53,6 +53,9 @@ type Decision struct {
 	Txn *txn.Txn
 	// Refusal is the answer once Txn is accepted; nothing may run.
 	Refusal *action.Failure
+	// Muted says that Txn holds pins alone: enough refusals of the task were recorded one by one, and this one is to be
+	// counted. See [CountMuted].
+	Muted bool
 	// Ask is to be made known to approvers, after Txn.
 	Ask *approval.Request
 	// Begun is what the intent holds from here to its settle: it may run under the lease that Txn took.

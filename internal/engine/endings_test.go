@@ -199,7 +199,7 @@ func TestI06_TakeoverReturnsNothing(t *testing.T) {
 // A proposal whose worker disappeared counts as used; it is never repeated.
 func TestTakeoverOfPlanning(t *testing.T) {
 	d := open(t, plain())
-	dec := DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 9})
+	dec := DecidePlan(d.rules, d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 9})
 	d.must(dec.Txn)
 	d.pass(lease)
 	take, next := Takeover(d.agent, d.look(), *dec.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
@@ -217,7 +217,7 @@ func TestPlanningIsSpending(t *testing.T) {
 	s.Limit.Tokens, s.Threshold, s.Approvers = action.Max(10), 1, nil
 	d := open(t, s)
 	plan := func() Decision {
-		dec := DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 6})
+		dec := DecidePlan(d.rules, d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 6})
 		d.must(dec.Txn)
 		return dec
 	}

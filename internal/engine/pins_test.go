@@ -77,7 +77,7 @@ func TestUnrelatedChangesDoNotDisturb(t *testing.T) {
 		"a request for approval":          func(d *desk) { d.code("wipe", `{"order":"A"}`) },
 		"a fold":                          func(d *desk) { d.fold() },
 		"planning": func(d *desk) {
-			d.must(DecidePlan(d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 3}).Txn)
+			d.must(DecidePlan(d.rules, d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 3}).Txn)
 		},
 		"time": func(d *desk) { d.pass(10 * second) },
 	} {
@@ -216,7 +216,7 @@ func (d *desk) plan() { d.plannedFor(0) }
 func (d *desk) plannedFor(tokens int64) {
 	c := d.call(PlanAction, "")
 	c.Intent.ID, c.Owner = planned, planned
-	dec := DecidePlan(d.agent, d.look(), c, action.Cost{Tokens: tokens})
+	dec := DecidePlan(d.rules, d.agent, d.look(), c, action.Cost{Tokens: tokens})
 	require.Nil(d, dec.Refusal)
 	d.must(dec.Txn)
 }

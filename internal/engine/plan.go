@@ -21,10 +21,10 @@ var planGraph = func() *statespace.Graph {
 	return g
 }()
 
-// DecidePlan reserves what one proposal of the planner is expected to cost.
-func DecidePlan(agent *Agent, view *View, call *Call, estimate action.Cost) Decision {
+// DecidePlan reserves what one proposal of the planner is expected to cost. Of the rules it goes by the number of refusals alone.
+func DecidePlan(rules *Rules, agent *Agent, view *View, call *Call, estimate action.Cost) Decision {
 	plain := &Agent{Name: agent.Name, Graph: planGraph}
-	r := &round{rules: &Rules{}, agent: plain, view: view, call: call, act: &Action{Name: PlanAction, Effect: action.None}}
+	r := &round{rules: &Rules{Refusals: rules.Refusals}, agent: plain, view: view, call: call, act: &Action{Name: PlanAction, Effect: action.None}}
 	if f := r.taskRuns(); f != nil {
 		return r.refuse(f)
 	}

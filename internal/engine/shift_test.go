@@ -36,6 +36,7 @@ func newShift(r *rapid.T) *shift {
 	}
 	s.Threshold = rapid.SampledFrom([]float64{2.5, 4, 5}).Draw(r, "threshold")
 	w := &shift{desk: open(r, s), r: r, refusals: map[action.Code]int{}}
+	w.rules.Refusals = rapid.SampledFrom([]int{0, 2}).Draw(r, "refusals")
 	if rapid.Bool().Draw(r, "pooled") {
 		limit := action.Limit{Tokens: action.Max(rapid.Int64Range(0, 300).Draw(r, "pool"))}
 		w.rules.Pools = []budget.Pool{{Name: "daily", Period: budget.Day, Limit: limit}, {Name: "all", Limit: action.Limit{Calls: action.Max(30)}}}
@@ -243,7 +244,7 @@ func (s *shift) resolve() {
 
 func (s *shift) plan() {
 	c := s.desk.call(PlanAction, "")
-	d := DecidePlan(s.agent, s.look(), c, action.Cost{Tokens: 3})
+	d := DecidePlan(s.rules, s.agent, s.look(), c, action.Cost{Tokens: 3})
 	s.must(d.Txn)
 	if d.Begun != nil {
 		s.plans = append(s.plans, *d.Begun)

@@ -79,6 +79,7 @@ type TaskState struct {
 	ID        string       `json:"id"`
 	Agent     string       `json:"agent"`
 	Goal      string       `json:"goal,omitempty"`
+	Told      string       `json:"told,omitempty"` // of a task about somebody: goal and storylines, sealed; digests are in their places
 	Limit     action.Limit `json:"limit,omitzero"`
 	Threshold float64      `json:"threshold"`         // effective risk from which an approval is needed, 1 to 5
 	Ceiling   float64      `json:"ceiling,omitempty"` // effective risk above which nothing runs, 0 for none
