@@ -50,6 +50,58 @@ func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
 	return err != nil, err
 }
 
+// conclude does what is left to do for an instance that has ended: its parent is told, and its task ends with a verdict.
+func (r *flowRun) conclude(ctx context.Context) error {
+	s := &r.k.State
+	if s.Status == workflow.Completed {
+		if err := r.established(ctx); err != nil {
+			return err
+		}
+	}
+	p, err := r.parent(ctx)
+	if err != nil {
+		return err
+	}
+	if p != nil {
+		err := r.e.tellFlow(ctx, p.Agent, p.Task, r.veil.met(), func(parent *workflow.State) *workflow.Event {
+			c, ok := about(parent, p.Child, workflow.Spawn, workflow.CancelChild, workflow.Unwind)
+			if !ok {
+				return nil
+			}
+			return childEvent(c, s, 0)
+		})
+		if err != nil {
+			return err
+		}
+		if s.Status == workflow.Completed && len(s.Deeds) > 0 {
+			r.told = r.k.Ver
+			return nil // its parent may want it undone; its task ends with the parent's
+		}
+	}
+	verdict, why := action.NotReached, "the workflow ended as "+string(s.Status)
+	switch s.Status {
+	case workflow.Completed:
+		verdict, why = action.Reached, "the workflow completed"
+	case workflow.Stopped:
+		verdict = action.Abandoned
+	}
+	if s.Failure != nil {
+		why += ": " + s.Failure.Message
+	}
+	err = r.t.conclude(ctx, action.Conclusion{Verdict: verdict, Reason: action.Cut(why), By: action.ByProgram}, "")
+	f := action.FailureOf(err)
+	if f != nil && f.Code == action.TaskPaused {
+		return nil // a person looks first: it is concluded when the task goes on
+	}
+	if f != nil && (f.Code == action.TaskClosed || f.Code == action.Cancelled) {
+		err = nil // it has ended
+	}
+	if err == nil {
+		r.told = r.k.Ver
+	}
+	return err
+}
+
 // rulesMoved has those who wait for other rules asked again where the rules changed while this one was being put down.
 func (r *flowRun) rulesMoved() {
 	now := r.e.rulesNow()

@@ -91,6 +91,7 @@ func (w *shift) sweep(ctx context.Context) {
 			}},
 			{engine.QueueStarts, e.startDue},
 			{engine.QueueLasting, e.forgetLasting},
+			{engine.QueueFailures, e.forgetFailures},
 			{engine.QueueFlows, e.driveDue},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {

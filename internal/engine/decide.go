@@ -364,16 +364,6 @@ func (r *round) outcomeKnown() *action.Failure {
 	return nil
 }
 
-// firstUnknown names one of the intents of unknown outcome behind a key.
-func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
-	for k, t := range tokens {
-		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && slices.Contains(strings.Split(t.Val, "\n"), key) && (intent == "" || id < intent) {
-			intent = id
-		}
-	}
-	return intent
-}
-
 // gate 5
 
 func (r *round) policyPermits() *action.Failure {
