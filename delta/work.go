@@ -195,13 +195,14 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err
 	}
-	if v, err := t.peek(ctx); err != nil || v.Task.Status == engine.Paused {
+	if v, err := t.peek(ctx); err != nil || !v.Task.Status.Ended() && v.Withheld(parked.Action) {
 		return err // it waits on
 	}
 	o, err := t.again(ctx, parked)
 	if err != nil {
 		return err // another worker may hold that version
 	}
+	o.call.Alone = true
 	out := t.do(ctx, o)
 	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)
