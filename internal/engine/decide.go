@@ -367,8 +367,7 @@ func (r *round) policyPermits() *action.Failure {
 		return nil
 	}
 	r.pinLevel() // a rule may look at risk
-	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
-	return f.With(action.DetailRule, r.policy.Reason)
+	return action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name).With(action.DetailRule, r.policy.Reason)
 }
 
 // gate 6
