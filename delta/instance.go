@@ -66,16 +66,16 @@ func (i *Instance) Reveal(ctx context.Context, doc json.RawMessage) (json.RawMes
 	return doc, nil
 }
 
-// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules. Somebody must run
-// it: [Engine.Work], here or elsewhere.
+// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules, in those nested in it
+// either: [Instance.Tree] says what is waited for. Somebody must run it: [Engine.Work], here or elsewhere.
 func (i *Instance) Wait(ctx context.Context) (workflow.State, error) {
 	for {
-		s, err := i.State(ctx)
-		if err != nil || len(s.Steps) > 0 && (s.Status.Terminal() || s.Parked()) {
-			return s, err
+		t, err := i.Tree(ctx)
+		if err != nil || t.Rests() {
+			return t.State, err
 		}
 		if !i.t.engine.pause(ctx, nil) {
-			return s, cmp.Or(context.Cause(ctx), ErrClosed)
+			return t.State, cmp.Or(context.Cause(ctx), ErrClosed)
 		}
 	}
 }
@@ -119,7 +119,8 @@ func (i *Instance) Signal(ctx context.Context, step string, by Identity, answer 
 	})
 }
 
-// Amend gives a step that waits after a denial, or for an operator, another input to be tried with. It passes all gates.
+// Amend gives a step that waits after a denial, or for an operator, another input to be tried with; so it does the call that
+// undoes a step and waits. It passes all gates.
 func (i *Instance) Amend(ctx context.Context, step string, by Identity, input json.RawMessage) error {
 	doc, no := schema.Canonical(input, 0)
 	if no != nil {
