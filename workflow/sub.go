@@ -61,8 +61,8 @@ func (m *machine) childEnded(i int, c Command, e Event) {
 	}
 	m.note(i, Entry{Kind: ChildTrail, Child: c.Child, Text: "failed", Code: f.Code, Cost: e.Cost, Failure: f})
 	m.leftBy(i, c.Child, e.Left)
-	if f.Code != action.Cancelled {
-		m.trip(i)
+	if f.Code != action.Cancelled && !m.shut(i, f) {
+		m.trip(i, c.Child)
 	}
 	if e.Tree && st.Closing == nil {
 		m.markFailed(i, f)
