@@ -342,6 +342,9 @@ func (r *reference) take(was workflow.State, e workflow.Event, turn workflow.Tur
 	}
 	for _, o := range turn.State.Outstanding {
 		r.issued[o.ID] = o
+		if o.Kind == workflow.Call { // also one that is held back
+			r.inputs[o.Call] = string(o.Input)
+		}
 	}
 	r.hold(was)
 }
@@ -412,9 +415,6 @@ func (r *reference) commanded(c workflow.Command, run func(workflow.State, strin
 	r.issued[c.ID] = c
 	if c.Kind != workflow.Call && c.Kind != workflow.Spawn && c.Kind != workflow.Plan {
 		return
-	}
-	if c.Kind == workflow.Call {
-		r.inputs[c.Call] = string(c.Input)
 	}
 	require.False(r.t, r.stuck[c.Step], "%s repeats what nothing undid", c.ID)
 	require.False(r.t, r.unknown[c.Step], "%s while a call of unknown outcome stands", c.ID)
