@@ -100,7 +100,8 @@ func newIntentsResolve() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resolve TASK INTENT", Short: "Say what became of a call", Args: cobra.ExactArgs(2),
 		Long: `Resolve writes down what you found out: --ok that the call succeeded, with what it
-returned, or --failed that it did not; and what it cost. What it reserved is settled,
+returned, or --failed that it did not; and what it cost: one call where --calls does
+not say otherwise, and how long it took is learned only where --duration says it. What it reserved is settled,
 the outcome is learned from, and a call that succeeded counts as a prerequisite for
 others. Its output is not checked against a schema, for want of the action's own.
 It is for the task's approvers and for operators, never for whoever requested it.` + operatorsHelp + deedsHelp + storeHelp,
