@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
@@ -156,6 +157,48 @@ func (e *Engine) definitionIn(ctx context.Context, agent, task string, of *engin
 			return nil, ErrNoWorkflow
 		}
 	}
+}
+
+// fitsStep holds the output that an operator vouches for against the step whose call it ends: its schema, and what its undo is
+// made of. Whoever resolves it can still say better then.
+func (t *Task) fitsStep(ctx context.Context, begun *ledger.Event, output action.Document) error {
+	if !strings.HasPrefix(begun.Call, flowID) {
+		return nil
+	}
+	v, err := t.stands(ctx)
+	if err != nil || v.Task.Flow == nil {
+		return err
+	}
+	k, err := t.readFlow(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(k.State.Steps, func(s workflow.StepState) bool {
+		return s.Wait != nil && s.Wait.For == workflow.WaitResolution && s.Wait.Intent == begun.Intent
+	})
+	if i < 0 {
+		return nil // it undoes one, or the instance has not heard of it yet
+	}
+	def, err := t.engine.definitionIn(ctx, t.agent.name, t.local, v.Task.Flow)
+	if err != nil {
+		return err
+	}
+	step, text := k.State.Steps[i].Name, json.RawMessage(output.Text())
+	contract, err := def.Resolves(&k.State, step, text)
+	if err != nil {
+		return because(action.Fail(action.OutputInvalid, "the output does not do: %s; say what the call returned, as it did", action.TextOf(err)), err)
+	}
+	if len(contract) == 0 {
+		return nil
+	}
+	s, err := t.engine.flows.contract(contract)
+	if err != nil {
+		return fmt.Errorf("step %q: its output schema: %w", step, err)
+	}
+	if _, f := s.CheckOutput(text); f != nil {
+		return fmt.Errorf("step %q: %w", step, f)
+	}
+	return nil
 }
 
 // askRules makes the instances due that wait for other rules, once the policy has another version than when it was asked last.

@@ -103,7 +103,8 @@ func newIntentsResolve() *cobra.Command {
 returned, or --failed that it did not; and what it cost: one call where --calls does
 not say otherwise, and how long it took is learned only where --duration says it. What it reserved is settled,
 the outcome is learned from, and a call that succeeded counts as a prerequisite for
-others. Its output is not checked against a schema, for want of the action's own.
+others. Of a step of a workflow its output is held to what the step declares of it and
+its undo needs; to the action's own schema it is not, for want of that.
 It is for the task's approvers and for operators, never for whoever requested it.` + operatorsHelp + deedsHelp + storeHelp,
 		Example: "  deltactl intents resolve --ok --output '{\"charge\":\"ch_1\"}' --money '25 EUR' --reason 'it is in the statement' desk~t1 INTENT",
 		PreRunE: func(*cobra.Command, []string) (err error) {

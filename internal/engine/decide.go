@@ -367,8 +367,7 @@ func (r *round) policyPermits() *action.Failure {
 		return nil
 	}
 	r.pinLevel() // a rule may look at risk
-	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
-	return f.With(action.DetailRule, r.policy.Reason)
+	return action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name).With(action.DetailRule, r.policy.Reason)
 }
 
 // gate 6
@@ -429,8 +428,4 @@ func (r *round) reserve(g budget.Grant, no *budget.Refusal) *action.Failure {
 		return r.fromPools(g.Reserved)
 	}
 	return nil
-}
-
-func count(key string, n, lo, hi int64) txn.Clause {
-	return txn.Clause{Op: txn.Count, Scope: txn.Task, Key: key, N: n, Min: lo, Max: hi}
 }

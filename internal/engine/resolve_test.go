@@ -15,16 +15,19 @@ import (
 // How long a call took that nobody timed is not known, which is not to say that it took no time.
 func TestUntimedIsNotLearned(t *testing.T) {
 	d := open(t, plain())
-	fold := func(untimed bool, cost action.Cost) risk.AxisForecast {
+	fold := func(more ...ledger.Observed) risk.AxisForecast {
 		tr, err := d.rules.Model.Track(risk.Belief{})
 		require.NoError(t, err)
-		for range 8 {
-			_, err := learn(d.rules, d.agent, tr, ledger.Observed{Action: "charge", Declared: 2, Cost: cost, Untimed: untimed})
+		timed := ledger.Observed{Action: "charge", Declared: 2, Cost: action.Cost{Calls: 1, Duration: time.Second}}
+		for _, o := range append([]ledger.Observed{timed, timed, timed, timed, timed, timed}, more...) {
+			_, err := learn(d.rules, d.agent, tr, o)
 			require.NoError(t, err)
 		}
-		b := tr.End()
-		return d.rules.Model.Forecast(b, risk.Declaration{Name: "charge", Risk: 2}).On(action.Duration)
+		return d.rules.Model.Forecast(tr.End(), risk.Declaration{Name: "charge", Risk: 2}).On(action.Duration)
 	}
-	assert.Equal(t, 8, fold(false, action.Cost{Calls: 1, Duration: time.Second}).N)
-	assert.Zero(t, fold(true, action.Cost{Calls: 1}).N)
+	unsaid := ledger.Observed{Action: "charge", Declared: 2, Cost: action.Cost{Calls: 1}}
+	untimed := unsaid
+	untimed.Untimed = true
+	assert.Equal(t, fold(), fold(untimed, untimed))
+	assert.NotEqual(t, fold(), fold(unsaid, unsaid))
 }
