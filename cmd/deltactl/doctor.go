@@ -97,9 +97,9 @@ func verdict(found []redisstore.Finding) error {
 	}
 	switch {
 	case n[redisstore.Severe] > 0:
-		return coded{exitSevere, fmt.Errorf("%d severe findings, %d warnings", n[redisstore.Severe], n[redisstore.Warning])}
+		return coded{exitSevere, fmt.Errorf("%s, %s", counted(n[redisstore.Severe], "severe finding"), counted(n[redisstore.Warning], "warning"))}
 	case n[redisstore.Warning] > 0:
-		return coded{exitWarning, fmt.Errorf("%d warnings", n[redisstore.Warning])}
+		return coded{exitWarning, errors.New(counted(n[redisstore.Warning], "warning"))}
 	}
 	return nil
 }
@@ -111,10 +111,10 @@ func indexed(ctx context.Context, s *redisstore.Store, repair bool) (redisstore.
 	case err != nil:
 		return x, err
 	case len(missing) > 0 && repair:
-		x.Found = fmt.Sprintf("%d agents were missing and are listed now", len(missing))
+		x.Found = fmt.Sprintf("missing, and listed now: %s", counted(len(missing), "agent"))
 		return x, s.Reindex(ctx, missing)
 	case len(missing) > 0:
-		x.Severity, x.Found, x.Do = redisstore.Warning, fmt.Sprintf("%d agents are not listed, %q for one", len(missing), missing[0]), "deltactl doctor --repair"
+		x.Severity, x.Found, x.Do = redisstore.Warning, fmt.Sprintf("not listed: %s, such as %q", counted(len(missing), "agent"), missing[0]), "deltactl doctor --repair"
 	}
 	return x, nil
 }
@@ -152,7 +152,7 @@ func leftUndone(ctx context.Context, s *redisstore.Store, most int) ([]redisstor
 	of := fmt.Sprintf(" of %d agents", seen)
 	leases := redisstore.Finding{Check: "leases", Severity: redisstore.Fine, Found: "none waits for a worker" + of}
 	if late > 0 {
-		leases.Severity, leases.Found = redisstore.Warning, fmt.Sprintf("%d calls wait for a worker to take them over, of agent %q for one", late, worst)
+		leases.Severity, leases.Found = redisstore.Warning, fmt.Sprintf("waiting for a worker that takes over: %s, such as of agent %q", counted(late, "call"), worst)
 		leases.Do = "start a worker that runs Work and holds the agent"
 	}
 	tail := redisstore.Finding{Check: "folding", Severity: redisstore.Fine, Found: fmt.Sprintf("%d outcomes not folded, %d records not sealed", total.Pending, total.Unsealed) + of}
@@ -167,3 +167,11 @@ const (
 	pendingMost  = 16 * 100
 	unsealedMost = 10_000
 )
+
+// counted is a number of things, one or more.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
