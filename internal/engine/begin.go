@@ -213,3 +213,11 @@ func (r *round) requested() ledger.Event {
 	}
 	return e
 }
+
+// callDigest identifies action and input even where the input did not pass the edge.
+func callDigest(in *action.Intent) string {
+	if in.Digest != "" {
+		return in.Digest
+	}
+	return "-"
+}
