@@ -248,6 +248,14 @@ func fits(mine, theirs *declaration, b statespace.Bind) error {
 	return fitsSide(mine, side, what, b)
 }
 
+// keepsSecret refuses a binding by which a secret would have to be given again in a field that is none, for all to read.
+func keepsSecret(mine *declaration, theirs places, what string, b statespace.Bind) error {
+	if mine.in == nil || !theirs.covers(segmentsOf(b.Theirs)) || placesOf(mine.in).covers(segmentsOf(b.Mine)) {
+		return nil
+	}
+	return fmt.Errorf("%q in its %s is a secret, and field %q, which is bound to it, is none: tag the field as a secret, or bind on something else", b.Theirs, what, b.Mine)
+}
+
 func fitsSide(mine *declaration, side *schema.Schema, what string, b statespace.Bind) error {
 	if side == nil { // a raw action says nothing about its output: the value decides
 		return nil
@@ -259,6 +267,9 @@ func fitsSide(mine *declaration, side *schema.Schema, what string, b statespace.
 	want, err := mine.in.Kind(b.Mine)
 	if err != nil {
 		return nil // said by the action's own Build
+	}
+	if err := keepsSecret(mine, placesOf(side), what, b); err != nil {
+		return err
 	}
 	if !want.Comparable(have) {
 		return fmt.Errorf("bound field %q is %v here and %q is %v in its %s", b.Mine, want, b.Theirs, have, what)

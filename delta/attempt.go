@@ -60,7 +60,11 @@ func (f *flight) perform(c *Context) crash {
 		return got
 	}
 	if got.err = action.Contain(got.err); got.err == nil {
-		got.doc, got.bad = f.def.checkReturned(&got.returned)
+		var room *action.Lazy
+		if c == &f.first { // no other attempt uses it
+			room = &f.out
+		}
+		got.doc, got.bad = f.def.checkReturned(&got.returned, room)
 	}
 	return got
 }
@@ -192,7 +196,7 @@ func (f *flight) verdict(r crash, cost action.Cost) engine.End {
 	case r.err != nil && action.IsUnknown(r.err):
 		end.Failure = action.Fail(action.StartedUnknown, "it is not known whether the call took effect: %v", r.err).Because(r.err)
 	case r.err != nil:
-		end.Failure = action.Fail(action.Failed, "%v", r.err).Because(r.err)
+		end.Failure = failedBy(r.err)
 	default:
 		end.Output, end.Failure = r.doc, r.bad
 	}
@@ -201,4 +205,13 @@ func (f *flight) verdict(r crash, cost action.Cost) engine.End {
 		end.Code = end.Failure.Code
 	}
 	return end
+}
+
+// failedBy is the failure of a function that returned an error. One that a call of its own met with may name an action that
+// the planner must not know of: then the words are for operators.
+func failedBy(err error) *action.Failure {
+	if f := action.FailureOf(err); f != nil && (f.Code == action.Denied || f.Code == action.ActionUnknown) {
+		return action.Fail(action.Failed, "a call that the function made was refused as %s", f.Code).With(action.DetailSaid, err.Error()).Because(err)
+	}
+	return action.Fail(action.Failed, "%v", err).Because(err)
 }

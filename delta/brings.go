@@ -213,10 +213,7 @@ func (c *Context) Phase() string {
 
 // Storylines returns the task's storylines.
 func (c *Context) Storylines() []string {
-	if c.brought == nil {
-		return nil
-	}
-	return slices.Clone(c.brought.Storylines)
+	return slices.Clone(c.storylines)
 }
 
 // Attachments returns what the task brings along, without the content.
@@ -283,6 +280,6 @@ func (r *Request) bring(t *Task, task *engine.Brought) {
 	r.given = t.give(task, names...)
 	r.Skills, r.Attachments = r.given.infos(), r.given.attachments()
 	if task != nil {
-		r.Phase, r.Storylines, r.Channels = task.Phase, slices.Clone(task.Storylines), slices.Clone(task.Channels)
+		r.Phase, r.Channels = task.Phase, slices.Clone(task.Channels)
 	}
 }

@@ -16,6 +16,11 @@ func (e *Engine) noteConfig(ctx context.Context, s *agentState) error {
 	if last := s.config.Load(); last != nil && *last == version || last == nil && version == "" && e.plain && e.ownsStore {
 		return nil
 	}
+	return e.recordConfig(ctx, s, version)
+}
+
+// recordConfig is noteConfig for what is not known to be recorded.
+func (e *Engine) recordConfig(ctx context.Context, s *agentState, version string) error {
 	c := e.configuration(version)
 	for range rounds {
 		snap, err := e.store.Load(ctx, s.agent.name, "", nil)

@@ -18,12 +18,13 @@ import (
 // refuses, whoever kept it.
 type Context struct {
 	context.Context
-	flight  *flight
-	attempt int
-	goal    string
-	brought *engine.Brought
-	begun   origin
-	budget  budget.Snapshot
+	flight     *flight
+	attempt    int
+	goal       string
+	brought    *engine.Brought
+	storylines []string
+	begun      origin
+	budget     budget.Snapshot
 
 	mu    sync.Mutex
 	spent action.Cost
@@ -66,6 +67,13 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 	}
 	c.budget = budget.FromCounters(v.Task.Limit, t.space.Counters, "").Snapshot()
 	c.goal, c.brought = v.Task.Goal, v.Task.Brought
+	if c.brought != nil {
+		c.storylines = c.brought.Storylines
+	}
+	if v.Task.Told != "" && f.veil != nil {
+		words := toldOf(&v.Task, f.veil.data)
+		c.goal, c.storylines = words.Goal, words.Storylines
+	}
 	return c
 }
 

@@ -31,9 +31,13 @@ type debts struct {
 // pay writes a debt down.
 func (d *debt) pay(ctx context.Context) error {
 	e := d.t.engine
-	begun := *d.plan.d.Begun
+	begun := d.plan.begun
 	if d.late == nil {
-		x := engine.SettlePlan(begun, d.plan.owner, d.used, d.f, d.at, d.plan.estimated)
+		if e.instant != nil {
+			d.plan.room.Lend()
+			defer d.plan.room.Return()
+		}
+		x := engine.SettlePlan(&d.plan.room, begun, d.plan.owner, d.used, d.f, d.at, d.plan.estimated)
 		reply, err := e.apply(ctx, x)
 		if err != nil {
 			return err
@@ -42,7 +46,7 @@ func (d *debt) pay(ctx context.Context) error {
 			d.t.advance(x, reply, nil)
 			return nil
 		}
-		d.late = engine.LatePlan(begun, d.plan.owner, d.used, d.f, d.at)
+		d.late = engine.LatePlan(*begun, d.plan.owner, d.used, d.f, d.at)
 	}
 	send := e.apply
 	if d.tried {

@@ -60,6 +60,7 @@ type declaration struct {
 	key                        func(action.Input) (string, error)
 	hooks                      []hooks.Hooks
 	fetches                    bool
+	tells                      bool // planners are shown the secrets in its output
 	context                    []string
 	skills, tools              []string
 	vet                        func(*Task, action.Input, *engine.Call) *action.Failure // of built-in actions: what else would keep a call from running
@@ -334,6 +335,13 @@ func (b Builder[In, Out]) Hooks(h hooks.Hooks) Builder[In, Out] {
 // Fetches declares that the action finds out what is not known yet: a path does not guess what lies beyond it.
 func (b Builder[In, Out]) Fetches() Builder[In, Out] {
 	b.d.fetches = true
+	return b
+}
+
+// TellsSecrets declares that planners are shown the secrets in what the action returns. Without it they are shown the digests
+// that the ledger holds, and cannot hand the secrets on.
+func (b Builder[In, Out]) TellsSecrets() Builder[In, Out] {
+	b.d.tells = true
 	return b
 }
 

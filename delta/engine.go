@@ -32,15 +32,16 @@ type Engine struct {
 	watch     *watch // nil without observers
 	flows     *flows
 
-	mu     sync.Mutex
-	agents map[string]*agentState
-	coming map[string]*arriving          // agents of tasks that are being started, by name
-	tasks  map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
-	plain  bool                          // nothing but the policy is worth a record, see noteConfig
-	aloft  map[string]weak.Pointer[aloft]
-	purge  int              // the number of them at which those that nobody holds are dropped
-	waits  map[string]*wait // for the approval of that id
-	wake   chan struct{}    // Work looks at its queues
+	mu       sync.Mutex
+	agents   map[string]*agentState
+	coming   map[string]*arriving          // agents of tasks that are being started, by name
+	erasures atomic.Int64                  // that this engine made: what it holds of data keys from before is not used
+	tasks    map[string]weak.Pointer[Task] // tasks opened here that somebody still holds, by qualified id
+	plain    bool                          // nothing but the policy is worth a record, see noteConfig
+	aloft    map[string]weak.Pointer[aloft]
+	purge    int              // the number of them at which those that nobody holds are dropped
+	waits    map[string]*wait // for the approval of that id
+	wake     chan struct{}    // Work looks at its queues
 
 	closed   bool
 	draining chan struct{} // closed when Close was called

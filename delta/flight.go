@@ -43,6 +43,7 @@ type flight struct {
 	end     engine.End     // as written, then
 	charged action.Cost
 	first   Context      // of the first attempt
+	out     action.Lazy  // room for the value of its output
 	under   atomic.Int32 // calls within it, and within those, that are under way
 	left    bool         // a function of it was abandoned
 	beats
@@ -165,7 +166,7 @@ func (e *Engine) stays(t *Task, revs [2]int64) bool {
 	if e.instant == nil {
 		return false
 	}
-	task, agent := e.instant.Revisions(t.agent.name, t.local)
+	task, agent, _ := e.instant.Revisions(t.agent.name, t.local)
 	return revs == [2]int64{task, agent}
 }
 

@@ -21,9 +21,10 @@ const flowTries = 32
 // hands in what came of it, and has nothing in its head that is not in the store: every command has an id under which it is
 // performed once, whoever performs it, and again where nobody knows.
 type flowRun struct {
-	e   *Engine
-	t   *Task
-	def *workflow.Definition
+	e    *Engine
+	t    *Task
+	def  *workflow.Definition
+	veil *flowVeil
 
 	holder string // the name under which the instance is held, "" where it is not
 	k      engine.FlowKnown
@@ -86,30 +87,38 @@ func (t *Task) stands(ctx context.Context) (*engine.View, error) {
 // turn works out what an event comes to; without steps it came to nothing, and it is said why. What can be judged on the spot
 // is, so that one transaction takes it all.
 func (r *flowRun) turn(ctx context.Context, s workflow.State, ev workflow.Event) (workflow.State, []engine.FlowStep, workflow.Absorbed, error) {
+	r.veil.meet(r.k.Sealed)
+	ev, sealed, err := r.veil.event(ctx, &s, ev)
+	if err != nil {
+		return s, nil, "", err
+	}
 	turn, err := r.def.Step(s, ev)
 	if err != nil || turn.Absorbed != "" {
 		return s, nil, turn.Absorbed, err
 	}
-	next, steps, err := r.settle(ctx, turn, ev, nil)
+	next, steps, err := r.settle(ctx, turn, engine.FlowStep{Sealed: sealed}, ev)
 	return next, steps, "", err
 }
 
-// settle goes on from a turn with the commands that change nothing.
-func (r *flowRun) settle(ctx context.Context, turn workflow.Turn, of any, spec json.RawMessage) (workflow.State, []engine.FlowStep, error) {
+// settle goes on from a turn with the commands that change nothing. Step is what is written with the event of the turn.
+func (r *flowRun) settle(ctx context.Context, turn workflow.Turn, step engine.FlowStep, of any) (workflow.State, []engine.FlowStep, error) {
 	var steps []engine.FlowStep
 	for {
 		s := turn.State
-		text, err := json.Marshal(of)
-		if err != nil {
+		var err error
+		if step.Event, err = json.Marshal(of); err != nil {
 			return s, nil, fmt.Errorf("write an event of the workflow: %w", err)
 		}
-		steps = append(steps, engine.FlowStep{Event: text, Spec: spec, Trail: turn.Trail})
-		spec = nil
+		step.Trail = turn.Trail
+		steps, step = append(steps, step), engine.FlowStep{}
 		i := slices.IndexFunc(s.Outstanding, r.judges)
 		if i < 0 {
 			return s, steps, nil
 		}
 		ev, err := r.judge(ctx, s.Outstanding[i])
+		if keyless(err) { // it is left to who has the key
+			return s, steps, nil
+		}
 		if err != nil {
 			return s, steps, err
 		}
@@ -137,7 +146,8 @@ func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
 	if err != nil {
 		return err
 	}
-	state, steps, err := r.settle(ctx, turn, b, r.def.Text())
+	r.veil.meet(r.k.Sealed)
+	state, steps, err := r.settle(ctx, turn, engine.FlowStep{Spec: r.def.Text(), Sealed: r.k.Sealed}, b)
 	if err != nil {
 		return err
 	}
@@ -154,7 +164,7 @@ func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.F
 	if err != nil {
 		return false, fmt.Errorf("write the instance of the workflow: %w", err)
 	}
-	x := engine.FlowTurn(r.t.agent.name, r.t.local, r.k.Ver, steps, text, due, r.e.clock())
+	x, sealed := engine.FlowTurn(r.t.agent.name, r.t.local, &r.k, steps, text, due, r.e.clock())
 	reply, err := r.e.apply(ctx, x)
 	if err != nil {
 		return false, failedStore(err)
@@ -162,7 +172,7 @@ func (r *flowRun) commit(ctx context.Context, s workflow.State, steps []engine.F
 	if !reply.OK {
 		return false, nil
 	}
-	r.k.State, r.k.Ver = s, r.k.Ver+1
+	r.k.State, r.k.Ver, r.k.Sealed = s, r.k.Ver+1, sealed
 	r.t.advance(x, reply, nil)
 	return true, nil
 }
@@ -184,43 +194,6 @@ func (r *flowRun) feed(ctx context.Context, ev workflow.Event) error {
 	return action.Fail(action.Stale, "the instance changed %d times while an event was written", flowTries)
 }
 
-// tell gives an instance that this run does not hold an event, and makes it due.
-func (r *flowRun) tell(ctx context.Context, event func(*engine.View, *workflow.State) (workflow.Event, error)) error {
-	for range flowTries {
-		v, err := r.e.lookAtTask(ctx, r.t.agent.name, r.t.local)
-		if err != nil {
-			return failedStore(err)
-		}
-		if r.k, err = r.t.readFlow(ctx); err != nil {
-			return err
-		}
-		switch {
-		case !v.Exists():
-			return ErrNoTask
-		case v.Task.Status.Ended():
-			return action.Fail(action.TaskClosed, "the task is %s", v.Task.Status)
-		case r.k.Ver == 0:
-			return action.Fail(action.NotLegal, "the instance has not begun yet; no worker has taken it up")
-		}
-		ev, err := event(v, &r.k.State)
-		if err != nil {
-			return err
-		}
-		ev.At = r.e.clock()
-		state, steps, why, err := r.turn(ctx, r.k.State, ev)
-		switch {
-		case err != nil:
-			return err
-		case why != "":
-			return fmt.Errorf("%w: %s", errAbsorbed, why)
-		}
-		if ok, err := r.commit(ctx, state, steps, 0); ok || err != nil {
-			return err
-		}
-	}
-	return action.Fail(action.Stale, "the instance changed %d times while this was written; try again", flowTries)
-}
-
 // errLater says of a command that nothing makes the instance due when it can be performed: it is tried again after a while.
 var errLater = errors.New("it is tried again later")
 
@@ -230,6 +203,12 @@ var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 // driveDue takes an instance in hand that has something to do, for [Engine.Work].
 func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {
 	_, err := e.drive(ctx, e.adopt(s, task))
+	if keyless(err) {
+		if _, met := e.flows.missing.LoadOrStore([2]string{s.agent.name, task}, true); !met {
+			e.cfg.Log.Warn("an instance is left to who has its key", "agent", s.agent.name, "task", task, "error", err)
+		}
+		return nil
+	}
 	return err
 }
 
@@ -252,7 +231,16 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 		}
 		return k, nil
 	}
-	r := &flowRun{e: e, t: t, def: def, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
+	veil, err := e.veilOf(ctx, t, def)
+	if err != nil {
+		return k, err
+	}
+	if !v.Task.Status.Ended() { // else all it is told is that
+		if err := veil.usable(ctx); err != nil {
+			return k, err
+		}
+	}
+	r := &flowRun{e: e, t: t, def: def, veil: veil, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
 		return k, err
 	}
@@ -401,6 +389,7 @@ func (r *flowRun) finish(ctx context.Context, handIn bool) (err error) {
 
 // launch performs what is outstanding and not under way.
 func (r *flowRun) launch(ctx context.Context) {
+	r.veil.meet(r.k.Sealed)
 	for _, c := range r.k.State.Outstanding {
 		if len(r.hand) >= r.e.flows.Parallel {
 			return
@@ -421,7 +410,9 @@ func (r *flowRun) launch(ctx context.Context) {
 				r.under.Delete(c.ID)
 				r.back <- a
 			}()
-			a.event, a.err = r.perform(ctx, &c)
+			if a.event, a.err = r.perform(ctx, &c); keyless(a.err) {
+				a.err = errLater
+			}
 		}()
 	}
 }

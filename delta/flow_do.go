@@ -3,15 +3,14 @@ package delta
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/policy"
-	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
@@ -63,10 +62,26 @@ func (r *flowRun) answer(k workflow.EventKind, c *workflow.Command) *workflow.Ev
 
 // call makes a governed call. Its id is the machine's: made again it is answered with what was recorded.
 func (r *flowRun) call(ctx context.Context, c *workflow.Command) (*workflow.Event, error) {
+	input, spilt, err := r.input(ctx, c)
+	if spilt != nil || err != nil {
+		return spilt, err
+	}
 	return r.governed(ctx, c, Call{
-		ID: flowID + c.Call, Action: c.Action, Input: c.Input, own: true, flow: true,
+		ID: flowID + c.Call, Action: c.Action, Input: input, own: true, flow: true,
 		Provenance: action.Provenance{Goal: r.def.Name(), Decision: c.ID, PlanStep: c.Step, Reason: action.Cut(c.Description)},
 	})
+}
+
+// input is what a call is made with: the secrets for fields that are secret. An event says that others would be.
+func (r *flowRun) input(ctx context.Context, c *workflow.Command) (json.RawMessage, *workflow.Event, error) {
+	input, err := r.veil.openInput(ctx, c.Input, c.Action)
+	if !errors.Is(err, errSpilt) {
+		return input, nil, err
+	}
+	f := action.Fail(action.InputInvalid, "the input would hold a secret where action %q takes none: tag the field as a secret, or hand it something else", c.Action)
+	ev := r.answer(workflow.Called, c)
+	ev.Outcome = &action.Outcome{Action: c.Action, Code: f.Code, Failure: f}
+	return nil, ev, nil
 }
 
 func (r *flowRun) governed(ctx context.Context, c *workflow.Command, call Call) (*workflow.Event, error) {
@@ -151,7 +166,7 @@ func (e *Engine) rulesNow() string {
 // compensate undoes a call that completed.
 func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
 	call := Call{
-		ID: flowID + c.Call, Action: c.Action, Input: c.Input, own: true, flow: true,
+		ID: flowID + c.Call, Action: c.Action, own: true, flow: true,
 		Provenance: action.Provenance{Goal: r.def.Name(), Decision: "compensate", PlanStep: "undo " + c.Intent, Reason: c.Step},
 	}
 	if c.Action == "" {
@@ -165,6 +180,14 @@ func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow
 			ev.Outcome = out
 			return ev, nil
 		}
+	}
+	if call.Input == nil { // it is made of the definition, or a person's
+		c.Action = call.Action
+		input, spilt, err := r.input(ctx, &c)
+		if spilt != nil || err != nil {
+			return spilt, err
+		}
+		call.Input = input
 	}
 	return r.governed(ctx, &c, call)
 }
@@ -186,6 +209,10 @@ func (r *flowRun) declared(ctx context.Context, c workflow.Command, call Call) (
 		f := action.Fail(action.NotLegal, "action %q does not declare here how that version of it is undone", d.begun.Action)
 		return call, &action.Outcome{Action: d.begun.Action, Code: f.Code, Failure: f}, nil
 	}
+	call.Action, call.Provenance.PlanStep = def.undoneBy, "undo "+d.begun.Intent
+	if len(c.Input) > 0 {
+		return call, nil, nil // a person's
+	}
 	raw, f, err := r.t.undoInput(ctx, d)
 	if err != nil {
 		return call, nil, err
@@ -193,92 +220,28 @@ func (r *flowRun) declared(ctx context.Context, c workflow.Command, call Call) (
 	if f != nil {
 		return call, &action.Outcome{Action: def.undoneBy, Code: f.Code, Failure: f}, nil
 	}
-	call.Action, call.Input, call.Provenance.PlanStep = def.undoneBy, raw, "undo "+d.begun.Intent
+	call.Input = raw
 	return call, nil, nil
-}
-
-// plan asks a proposer. What that costs is reserved before and charged after, like all planning.
-func (r *flowRun) plan(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	ev := r.answer(workflow.Planned, &c)
-	p := r.e.flows.Proposers[c.Planner]
-	if p == nil {
-		ev.Failure = action.Fail(action.Unavailable, "planner %q is not configured", c.Planner)
-		return ev, nil
-	}
-	var estimate action.Cost
-	if est, ok := p.(Estimator); ok {
-		got, err := contain(ctx, &r.e.planners, asideLimit, 0, func(context.Context) (action.Cost, error) { return est.EstimatePlan(), nil })
-		if err != nil {
-			ev.Failure = because(action.Fail(action.Failed, "the planner does not say what it will need: %v", err), err)
-			return ev, nil
-		}
-		estimate = got
-	}
-	begun, f := r.t.beginPlan(ctx, estimate, r.e.flows.PlanTime)
-	switch {
-	case f == nil:
-	case f.Code == action.TaskPaused:
-		return nil, errLater
-	case f.Code == action.StoreUnavailable || f.Code == action.Stale:
-		return nil, f
-	case f.Code == action.Cancelled || f.Code == action.TaskClosed:
-		return r.refusedByTask(ctx, c.Kind, "")
-	default:
-		ev.Failure = f
-		return ev, nil
-	}
-	started := time.Now()
-	draft, err := contain(ctx, &r.e.planners, r.e.flows.PlanTime, r.e.cfg.Grace, func(ctx context.Context) (Draft, error) { return p.Propose(ctx, r.request(c)) })
-	used := draft.Used
-	used.Duration, used.Calls = max(time.Since(started), 0), 1
-	doc := draft.Document
-	if err == nil {
-		var canonical action.Document
-		if canonical, f = schema.Canonical(doc, 0); f == nil {
-			doc = json.RawMessage(canonical.Text())
-		} else {
-			f = action.Fail(action.OutputInvalid, "the proposal is not acceptable JSON: %s", f.Message)
-		}
-	} else {
-		f = because(action.Fail(action.Failed, "the planner failed: %v", err), err)
-	}
-	used, f = r.t.possible(used, estimate, f)
-	begun.estimated = draft.Estimated
-	_ = r.t.settlePlan(context.WithoutCancel(ctx), begun, used, f) // what cannot be written stays owed
-	if ctx.Err() != nil {
-		return nil, nil
-	}
-	ev.Cost = used
-	if ev.Failure = f; f == nil {
-		ev.Output = doc
-	}
-	return ev, nil
-}
-
-func (r *flowRun) request(c workflow.Command) StepRequest {
-	r.t.state.mu.Lock()
-	goal := r.t.view.Task.Goal
-	r.t.state.mu.Unlock()
-	return StepRequest{
-		Goal: goal, Step: c.Step, Description: c.Description, Iteration: c.Iteration, Input: c.Input, Contract: c.Contract, Critique: c.Critique,
-		Intakes: c.Intakes, Storylines: c.Storylines, Hints: c.Hints, Limit: c.Limit,
-	}
 }
 
 // judge holds a document against its contract and its verifier, or a view against a condition.
 func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event, error) {
 	if c.Kind == workflow.Evaluate {
-		return r.guard(ctx, c), nil
+		return r.guard(ctx, c)
 	}
 	ev := *r.answer(workflow.Verified, &c)
+	doc, err := r.veil.openAll(ctx, c.Document)
+	if err != nil {
+		return ev, err
+	}
 	if c.Contract != nil {
 		s, err := r.e.flows.contract(c.Contract)
 		if err != nil {
 			ev.Text = "the contract cannot be used: " + action.TextOf(err)
 			return ev, nil
 		}
-		if _, f := s.Check(c.Document); f != nil {
-			ev.Text = f.Message
+		if _, f := s.Check(doc); f != nil {
+			ev.Text = r.veil.said(f.Message, c.Contract)
 			return ev, nil
 		}
 	}
@@ -292,23 +255,27 @@ func (r *flowRun) judge(ctx context.Context, c workflow.Command) (workflow.Event
 		return ev, nil
 	}
 	said, err := contain(ctx, &r.e.planners, r.e.flows.PlanTime, r.e.cfg.Grace, func(ctx context.Context) (string, error) {
-		return v(ctx, c.Subject, slices.Clone(c.Document))
+		return v(ctx, c.Subject, slices.Clone(doc))
 	})
 	switch {
 	case ctx.Err() != nil:
 		return ev, context.Cause(ctx)
 	case err != nil:
-		ev.Text = fmt.Sprintf("verifier %q could not judge: %v", c.Verifier, err)
+		ev.Text = fmt.Sprintf("verifier %q could not judge: %s", c.Verifier, r.veil.said(action.TextOf(err), c.Contract))
 	case said != "":
-		ev.Text = action.Cut(said)
+		ev.Text = action.Cut(r.veil.said(said, c.Contract))
 	default:
 		ev.OK = true
 	}
 	return ev, nil
 }
 
-func (r *flowRun) guard(ctx context.Context, c workflow.Command) workflow.Event {
+func (r *flowRun) guard(ctx context.Context, c workflow.Command) (workflow.Event, error) {
 	ev := *r.answer(workflow.Guarded, &c)
+	doc, err := r.veil.openAll(ctx, c.Document)
+	if err != nil {
+		return ev, err
+	}
 	switch {
 	case c.Guard == nil:
 		ev.OK = true
@@ -318,7 +285,7 @@ func (r *flowRun) guard(ctx context.Context, c workflow.Command) workflow.Event 
 			ev.Failure = action.Fail(action.Failed, "the condition cannot be used: %s", action.TextOf(err))
 			break
 		}
-		_, f := s.Check(c.Document)
+		_, f := s.Check(doc)
 		ev.OK = f == nil
 	default:
 		g := r.e.flows.Guards[c.Guard.Name]
@@ -326,12 +293,13 @@ func (r *flowRun) guard(ctx context.Context, c workflow.Command) workflow.Event 
 			ev.Failure = action.Fail(action.Unavailable, "the condition %q is not configured", c.Guard.Name)
 			break
 		}
-		ok, err := contain(ctx, &r.e.inputs, asideLimit, 0, func(ctx context.Context) (bool, error) { return g(ctx, slices.Clone(c.Document)) })
+		ok, err := contain(ctx, &r.e.inputs, asideLimit, 0, func(ctx context.Context) (bool, error) { return g(ctx, slices.Clone(doc)) })
 		if ev.OK = ok && err == nil; err != nil {
 			ev.Failure = because(action.Fail(action.Failed, "the condition %q could not be evaluated: %v", c.Guard.Name, err), err)
 		}
 	}
-	return ev
+	ev.Failure = r.veil.failed(ev.Failure)
+	return ev, nil
 }
 
 // notice hands in what happened elsewhere: timers that fired, approvals that were decided, outcomes that became known, a task

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
@@ -25,7 +26,7 @@ func (r *flowRun) established(ctx context.Context) error {
 	}
 	done := engine.Done{Workflow: r.def.Name(), Version: r.def.Version()}
 	if g := r.t.agent.compiled.Graph; g.Across() && g.Follows(done.Workflow) {
-		if err := r.e.flowDone(ctx, r.t, done, &r.k.State); err != nil {
+		if err := r.flowDone(ctx, r.t, done); err != nil {
 			return err
 		}
 	}
@@ -38,7 +39,7 @@ func (r *flowRun) established(ctx context.Context) error {
 		return err
 	}
 	done.Child = p.Child
-	return r.e.flowDone(ctx, r.e.adopt(of, p.Task), done, &r.k.State)
+	return r.flowDone(ctx, r.e.adopt(of, p.Task), done)
 }
 
 // agentNamed is what is known of an agent here or, where that is nothing, in the store.
@@ -59,12 +60,22 @@ func (e *Engine) agentNamed(ctx context.Context, name string) (*agentState, erro
 
 // flowDone writes into a task's ledger what a workflow established that completed. Once it stands there it is not written
 // again, also where it was taken back.
-func (e *Engine) flowDone(ctx context.Context, t *Task, done engine.Done, s *workflow.State) error {
-	var err error
-	if done.Input, err = treeOf(s.Input); err != nil {
+func (r *flowRun) flowDone(ctx context.Context, t *Task, done engine.Done) error {
+	e, s := r.e, &r.k.State
+	r.veil.meet(r.k.Sealed)
+	in, out := t.agent.boundOn(done.Workflow)
+	input, err := r.veil.openAt(ctx, s.Input, in)
+	if err != nil {
+		return err
+	}
+	output, err := r.veil.openAt(ctx, s.Output, out)
+	if err != nil {
+		return err
+	}
+	if done.Input, err = treeOf(input); err != nil {
 		return fmt.Errorf("input of workflow %q: %w", done.Workflow, err)
 	}
-	if done.Output, err = treeOf(s.Output); err != nil {
+	if done.Output, err = treeOf(output); err != nil {
 		return fmt.Errorf("output of workflow %q: %w", done.Workflow, err)
 	}
 	v, err := t.stands(ctx)
@@ -87,6 +98,28 @@ func (e *Engine) flowDone(ctx context.Context, t *Task, done engine.Done, s *wor
 		t.advance(x, reply, nil)
 	}
 	return nil // else somebody wrote it
+}
+
+// boundOn says which places of a workflow's input and output are bound to secrets alone: their values are written as hashes.
+func (a *Agent) boundOn(workflow string) (in, out places) {
+	var plainIn, plainOut places
+	for _, d := range a.defs {
+		for _, p := range d.needs {
+			if !p.flow || p.name != workflow || d.in == nil {
+				continue
+			}
+			secret := placesOf(d.in)
+			for _, b := range p.binds {
+				to := map[[2]bool]*places{{false, false}: &plainIn, {false, true}: &in, {true, false}: &plainOut, {true, true}: &out}
+				at := to[[2]bool{b.Output, secret.covers(segmentsOf(b.Mine))}]
+				*at = append(*at, segmentsOf(b.Theirs))
+			}
+		}
+	}
+	beside := func(plain places) func([]string) bool {
+		return func(at []string) bool { return len(plain.below(at)) > 0 }
+	}
+	return slices.DeleteFunc(in, beside(plainIn)), slices.DeleteFunc(out, beside(plainOut))
 }
 
 func treeOf(raw json.RawMessage) (any, error) {

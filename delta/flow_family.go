@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
@@ -32,6 +33,10 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	if ver > 0 {
 		return r.childStands(ctx, c, known)
 	}
+	ev, err := r.breakerOpen(ctx, &c, v.Snap.Now)
+	if ev != nil || err != nil {
+		return ev, err
+	}
 	failed := func(f *action.Failure) (*workflow.Event, error) {
 		ev := r.answer(workflow.ChildEnded, &c)
 		ev.Failure = f
@@ -41,7 +46,10 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	if def == nil {
 		return failed(action.Fail(action.Unavailable, "workflow %q is not configured", c.Workflow))
 	}
-	input, err := r.e.flows.input(def, c.Input)
+	input, err := r.childInput(ctx, def, c)
+	if f := action.FailureOf(err); f != nil && f.Code == action.KeyUnavailable {
+		return nil, err
+	}
 	if err != nil {
 		return failed(because(action.Fail(action.InputInvalid, "the input of workflow %q: %s", c.Workflow, action.TextOf(err)), err))
 	}
@@ -52,9 +60,9 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	if faults := unheld(def, agent); len(faults) > 0 {
 		return failed(action.Fail(action.ActionUnknown, "workflow %q: %s", c.Workflow, action.TextOf(errors.Join(faults...))))
 	}
-	g := Goal{ID: c.Child, Agent: agent, Text: v.Task.Goal, Limit: share(v, c.Limit), Storylines: c.Storylines}
+	g := Goal{ID: c.Child, Agent: agent, Text: r.t.told(ctx, &v.Task).Goal, Limit: share(v, c.Limit), Storylines: c.Storylines}
 	g.ApprovalTTL = time.Duration(v.Task.AskTTL) * time.Microsecond // a step's question waits as long, wherever the step is
-	g.flow = &engine.FlowOf{Workflow: def.Name(), Version: def.Version(), Input: input, Parent: r.t.local}
+	g.flow = &engine.FlowOf{Workflow: def.Name(), Version: def.Version(), Input: input, Parent: r.t.local, Sealed: r.veil.met()}
 	_, err = r.t.delegate(ctx, g)
 	f := action.FailureOf(err)
 	switch {
@@ -71,6 +79,23 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 		return r.refusedByTask(ctx, c.Kind, "")
 	}
 	return failed(f)
+}
+
+// childInput is what a nested instance begins with: the digests that stand in it go along.
+func (r *flowRun) childInput(ctx context.Context, def *workflow.Definition, c workflow.Command) (json.RawMessage, error) {
+	open, err := r.veil.openAll(ctx, c.Input)
+	if err != nil {
+		return nil, err
+	}
+	input, err := r.e.flows.input(def, open)
+	switch {
+	case err != nil:
+		return nil, errors.New(r.veil.said(action.TextOf(err), def.Spec().Input))
+	case string(open) == string(c.Input):
+		return input, nil
+	}
+	doc, no := schema.Canonical(c.Input, 0)
+	return json.RawMessage(doc.Text()), failureOr(no)
 }
 
 // share is what a nested instance may spend: what the step allows, and where the task is limited and the step says nothing,
@@ -96,6 +121,7 @@ func (r *flowRun) childStands(ctx context.Context, c workflow.Command, known eng
 		return nil, err
 	}
 	if k.Ver > 0 {
+		r.veil.meet(k.Sealed)
 		if ev := childEvent(c, &k.State, r.e.clock()); ev != nil {
 			return ev, nil
 		}
@@ -126,7 +152,7 @@ func childEvent(c workflow.Command, s *workflow.State, at int64) *workflow.Event
 			ev.Failure = action.Fail(action.Cancelled, "the nested workflow was cancelled")
 		}
 	case workflow.Unwind:
-		if ev.OK {
+		if ev.OK && len(s.Deeds) > 0 {
 			return nil // it does not know yet
 		}
 		ev.Kind, ev.OK, ev.Output, ev.Failure = workflow.ChildUnwound, true, nil, nil
@@ -155,7 +181,7 @@ func (r *flowRun) unwind(ctx context.Context, c workflow.Command) (*workflow.Eve
 		return nil, err
 	}
 	if known.Status != engine.ChildEnded {
-		err := r.e.tellFlow(ctx, known.Agent, known.Task, func(*workflow.State) *workflow.Event {
+		err := r.e.tellFlow(ctx, known.Agent, known.Task, r.veil.met(), func(*workflow.State) *workflow.Event {
 			return &workflow.Event{Kind: workflow.Unwound, Text: c.Description}
 		})
 		if err != nil {
@@ -163,56 +189,6 @@ func (r *flowRun) unwind(ctx context.Context, c workflow.Command) (*workflow.Eve
 		}
 	}
 	return r.childStands(ctx, c, known)
-}
-
-// tellFlow hands an event in to an instance that somebody else may have in hand, and makes it due. One that takes no notice
-// is no error.
-func (e *Engine) tellFlow(ctx context.Context, agent, task string, event func(*workflow.State) *workflow.Event) error {
-	for range flowTries {
-		v, err := e.lookAtTask(ctx, agent, task)
-		if err != nil {
-			return failedStore(err)
-		}
-		k, err := e.readFlow(ctx, agent, task)
-		if err != nil {
-			return err
-		}
-		if !v.Exists() || v.Task.Flow == nil || k.Ver == 0 {
-			return nil
-		}
-		def, err := e.definitionIn(ctx, agent, task, v.Task.Flow)
-		if err != nil {
-			return err
-		}
-		ev := event(&k.State)
-		if ev == nil {
-			return nil
-		}
-		ev.At = e.clock()
-		turn, err := def.Step(k.State, *ev)
-		if err != nil || turn.Absorbed != "" {
-			return err
-		}
-		text, err := json.Marshal(ev)
-		if err != nil {
-			return err
-		}
-		state, err := json.Marshal(turn.State)
-		if err != nil {
-			return err
-		}
-		x := engine.FlowTurn(agent, task, k.Ver, []engine.FlowStep{{Event: text, Trail: turn.Trail}}, string(state), 0, e.clock())
-		reply, err := e.apply(ctx, x)
-		if err != nil {
-			return failedStore(err)
-		}
-		if reply.OK {
-			e.noteParent(x, reply)
-			e.nudge()
-			return nil
-		}
-	}
-	return action.Fail(action.Stale, "the instance changed %d times while an event was written", flowTries)
 }
 
 // parent is the task of whose instance this one is a step.
@@ -246,7 +222,7 @@ func (r *flowRun) escalate(ctx context.Context, c workflow.Command) error {
 	if err != nil || p == nil {
 		return err
 	}
-	return r.e.tellFlow(ctx, p.Agent, p.Task, func(s *workflow.State) *workflow.Event {
+	return r.e.tellFlow(ctx, p.Agent, p.Task, r.veil.met(), func(s *workflow.State) *workflow.Event {
 		of, ok := about(s, p.Child, workflow.Spawn)
 		if !ok {
 			return nil
@@ -300,7 +276,7 @@ func (r *flowRun) cancelChild(ctx context.Context, c workflow.Command) (*workflo
 		return ev, nil
 	}
 	if known.Status != engine.ChildEnded {
-		err := r.e.tellFlow(ctx, known.Agent, known.Task, func(*workflow.State) *workflow.Event {
+		err := r.e.tellFlow(ctx, known.Agent, known.Task, r.veil.met(), func(*workflow.State) *workflow.Event {
 			return &workflow.Event{Kind: workflow.Cancelled, Text: "its parent cancelled it"}
 		})
 		if err != nil {
@@ -321,7 +297,7 @@ func (r *flowRun) advise(ctx context.Context, c workflow.Command) (*workflow.Eve
 		return nil, err
 	}
 	if ver > 0 && known.Status != engine.ChildEnded {
-		err := r.e.tellFlow(ctx, known.Agent, known.Task, func(*workflow.State) *workflow.Event {
+		err := r.e.tellFlow(ctx, known.Agent, known.Task, r.veil.met(), func(*workflow.State) *workflow.Event {
 			return &workflow.Event{Kind: workflow.Advised, Of: c.Ask, OK: c.OK, Output: c.Input}
 		})
 		if err != nil {
@@ -393,56 +369,4 @@ func (r *flowRun) interrupt(ctx context.Context, c workflow.Command) (*workflow.
 			}
 		}
 	}
-}
-
-// conclude does what is left to do for an instance that has ended: its parent is told, and its task ends with a verdict.
-func (r *flowRun) conclude(ctx context.Context) error {
-	s := &r.k.State
-	if s.Status == workflow.Completed {
-		if err := r.established(ctx); err != nil {
-			return err
-		}
-	}
-	p, err := r.parent(ctx)
-	if err != nil {
-		return err
-	}
-	if p != nil {
-		err := r.e.tellFlow(ctx, p.Agent, p.Task, func(parent *workflow.State) *workflow.Event {
-			c, ok := about(parent, p.Child, workflow.Spawn, workflow.CancelChild, workflow.Unwind)
-			if !ok {
-				return nil
-			}
-			return childEvent(c, s, 0)
-		})
-		if err != nil {
-			return err
-		}
-		if s.Status == workflow.Completed && len(s.Deeds) > 0 {
-			r.told = r.k.Ver
-			return nil // its parent may want it undone; its task ends with the parent's
-		}
-	}
-	verdict, why := action.NotReached, "the workflow ended as "+string(s.Status)
-	switch s.Status {
-	case workflow.Completed:
-		verdict, why = action.Reached, "the workflow completed"
-	case workflow.Stopped:
-		verdict = action.Abandoned
-	}
-	if s.Failure != nil {
-		why += ": " + s.Failure.Message
-	}
-	err = r.t.conclude(ctx, action.Conclusion{Verdict: verdict, Reason: action.Cut(why), By: action.ByProgram}, "")
-	f := action.FailureOf(err)
-	if f != nil && f.Code == action.TaskPaused {
-		return nil // a person looks first: it is concluded when the task goes on
-	}
-	if f != nil && (f.Code == action.TaskClosed || f.Code == action.Cancelled) {
-		err = nil // it has ended
-	}
-	if err == nil {
-		r.told = r.k.Ver
-	}
-	return err
 }

@@ -28,7 +28,7 @@ func (i *Instance) Workflow() (name, version string) { return i.of.Workflow, i.o
 // String names the instance.
 func (i *Instance) String() string { return "workflow " + i.of.Workflow + " as " + i.t.ID() }
 
-// State returns how far the instance has come. Of one that has not begun it is the zero value but for its names.
+// State returns how far the instance has come. In place of secrets stand digests, see [Instance.Reveal]. Of one that has not begun it is the zero value but for its names.
 func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 	k, err := i.t.readFlow(ctx)
 	if err != nil {
@@ -40,16 +40,32 @@ func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 	return k.State, nil
 }
 
-// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules. Somebody must run
-// it: [Engine.Work], here or elsewhere.
+// Reveal returns a document of the instance's state, the output of one that completed say, with what the digests in it stand
+// for. It is for the program that started the instance: whoever it hands the document to reads secrets. A failure of code
+// KEY_UNAVAILABLE says that they cannot be opened here, or not any more.
+func (i *Instance) Reveal(ctx context.Context, doc json.RawMessage) (json.RawMessage, error) {
+	k, err := i.t.readFlow(ctx)
+	if err == nil {
+		f := &flowVeil{t: i.t, at: &flowPlaces{}}
+		f.meet(k.Sealed)
+		doc, err = f.openAll(ctx, doc)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reveal what %s holds: %w", i, err)
+	}
+	return doc, nil
+}
+
+// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules, in those nested in it
+// either: [Instance.Tree] says what is waited for. Somebody must run it: [Engine.Work], here or elsewhere.
 func (i *Instance) Wait(ctx context.Context) (workflow.State, error) {
 	for {
-		s, err := i.State(ctx)
-		if err != nil || len(s.Steps) > 0 && (s.Status.Terminal() || s.Parked()) {
-			return s, err
+		t, err := i.Tree(ctx)
+		if err != nil || t.Rests() {
+			return t.State, err
 		}
 		if !i.t.engine.pause(ctx, nil) {
-			return s, cmp.Or(context.Cause(ctx), ErrClosed)
+			return t.State, cmp.Or(context.Cause(ctx), ErrClosed)
 		}
 	}
 }
@@ -93,7 +109,8 @@ func (i *Instance) Signal(ctx context.Context, step string, by Identity, answer 
 	})
 }
 
-// Amend gives a step that waits after a denial, or for an operator, another input to be tried with. It passes all gates.
+// Amend gives a step that waits after a denial, or for an operator, another input to be tried with; so it does the call that
+// undoes a step and waits. It passes all gates.
 func (i *Instance) Amend(ctx context.Context, step string, by Identity, input json.RawMessage) error {
 	doc, no := schema.Canonical(input, 0)
 	if no != nil {
@@ -177,7 +194,11 @@ func (i *Instance) tell(ctx context.Context, what string, by Identity, event fun
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, i, err)
 	}
-	r := &flowRun{e: e, t: t, def: def}
+	veil, err := e.veilOf(ctx, t, def)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, i, err)
+	}
+	r := &flowRun{e: e, t: t, def: def, veil: veil}
 	err = r.tell(ctx, func(v *engine.View, s *workflow.State) (workflow.Event, error) {
 		ev, who, err := event(s)
 		if err != nil {

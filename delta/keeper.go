@@ -44,7 +44,10 @@ type keeper struct {
 	idle    *sync.Cond
 	wake    *sync.Cond
 
-	awake atomic.Bool // hurry or armed, written under the lock: who notes something then need not take it
+	// Written under the lock, so that who notes something need not take it where that says nothing new.
+	awake  atomic.Bool // hurry or armed
+	hasty  atomic.Bool // hurry
+	hasten atomic.Bool // hurry and full
 }
 
 // book is a ledger: of a task, or of the agent where task is "".
@@ -89,7 +92,7 @@ func (k *keeper) quiet() time.Duration {
 // agent notes that an agent has outcomes to fold; now, where decisions would have to fold them each for itself.
 func (k *keeper) agent(name string, now bool) {
 	k.in.agent(name)
-	if now || !k.awake.Load() {
+	if now && !k.hasty.Load() || !k.awake.Load() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.soon(now)
@@ -101,7 +104,7 @@ func (k *keeper) agent(name string, now bool) {
 func (k *keeper) task(agent, task string, written ...txn.Stored) {
 	n := k.in.book(book{agent, task}, written...)
 	full := n >= notedKept || n >= batchKept*k.in.books.Load()
-	if full || !k.awake.Load() {
+	if full && !k.hasten.Load() || !k.awake.Load() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.full = k.full || full
@@ -119,7 +122,14 @@ func (k *keeper) soon(now bool) {
 		k.since = time.Now()
 		k.arm()
 	}
+	k.noteAwake()
+}
+
+// noteAwake has those see who note something whether they must wake the goroutine; the caller holds the lock.
+func (k *keeper) noteAwake() {
 	k.awake.Store(k.hurry || k.armed)
+	k.hasty.Store(k.hurry)
+	k.hasten.Store(k.hurry && k.full)
 }
 
 func (k *keeper) arm() {
@@ -270,7 +280,7 @@ func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more
 			continue
 		}
 		k.hurry = false
-		k.awake.Store(k.armed)
+		k.noteAwake()
 		if k.in.due() { // noted before it was known that the goroutine sleeps
 			k.soon(false)
 			if k.hurry {
@@ -282,7 +292,7 @@ func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more
 		k.wake.Wait()
 	}
 	k.hurry = false
-	k.awake.Store(k.armed) // before taking: who saw it awake is taken
+	k.noteAwake() // before taking: who saw it awake is taken
 	agents, books = k.taken()
 	pay = k.pay
 	k.pay, k.busy, k.mine = false, true, true

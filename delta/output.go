@@ -7,13 +7,14 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/schema"
 )
 
-// checkReturned passes what a function returned through the strict edge and its schema.
-func (d *declaration) checkReturned(r *returned) (action.Document, *action.Failure) {
+// checkReturned passes what a function returned through the strict edge and its schema. room, which may be nil, is for the
+// value of the document.
+func (d *declaration) checkReturned(r *returned, room *action.Lazy) (action.Document, *action.Failure) {
 	if r.raw == nil {
 		return d.checkOutput(r.output)
 	}
 	if d.out == nil {
-		if doc, bad := schema.Canonical(r.raw, 0); bad == nil { // only what is wrong with it needs words
+		if doc, bad := schema.CanonicalIn(room, r.raw, 0); bad == nil { // only what is wrong with it needs words
 			return doc, nil
 		}
 	}

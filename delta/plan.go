@@ -8,6 +8,8 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // plan asks the planner, reserving what that costs before and charging what it used after: planning is spending too.
@@ -89,28 +91,28 @@ func (t *Task) currency() string {
 // beginPlan passes planning through gates 1, 7 and 9.
 func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.Duration) (*plan, *action.Failure) {
 	e := t.engine
-	c := &engine.Call{
+	p := &plan{owner: e.newOwner()}
+	c := &p.call
+	*c = engine.Call{
 		Intent: action.Intent{ID: e.cfg.ID(), Agent: t.agent.name, Task: t.local, Action: engine.PlanAction},
-		At:     e.clock(), Owner: e.newOwner(), TTL: (limit + e.cfg.Grace + e.cfg.StoreTimeout + e.cfg.Lease).Microseconds(),
+		At:     e.clock(), Owner: p.owner, Room: &p.room, TTL: (limit + e.cfg.Grace + e.cfg.StoreTimeout + e.cfg.Lease).Microseconds(),
 	}
 	if err := e.payDebts(ctx, t.ID()); err != nil {
 		return nil, failedStore(fmt.Errorf("what an earlier proposal used is not recorded yet: %w", err))
+	}
+	if e.instant != nil {
+		p.room.Lend()
+		defer p.room.Return()
 	}
 	own := newSight()
 	for range rounds {
 		if err := t.refresh(ctx, false); err != nil {
 			return nil, failedStore(err)
 		}
-		t.state.mu.Lock()
-		s := t.snapshot(own)
-		v, err := t.look(s)
+		d, err := t.decidePlan(p, own, estimate)
 		if err != nil {
-			t.state.mu.Unlock()
 			return nil, failedStore(err)
 		}
-		c.Now = s.Now
-		d := engine.DecidePlan(&t.engine.rules, t.agent.compiled, v, c, estimate)
-		t.state.mu.Unlock()
 		if d.Lease != nil {
 			if err := t.lease(ctx, d.Lease, c); err != nil {
 				return nil, failedStore(err)
@@ -132,16 +134,34 @@ func (t *Task) beginPlan(ctx context.Context, estimate action.Cost, limit time.D
 		if d.Refusal != nil {
 			return nil, d.Refusal
 		}
-		return &plan{d: d, owner: c.Owner}, nil
+		p.begun = d.Begun
+		return p, nil
 	}
 	return nil, action.Fail(action.Stale, "the state changed %d times while planning was decided", rounds)
 }
 
-// plan is a proposal under way.
+// decidePlan decides on what is known now. Beliefs are nothing to planning: outcomes wait.
+func (t *Task) decidePlan(p *plan, own *sight, estimate action.Cost) (d engine.Decision, err error) {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	t.snapshotInto(&p.snap, own)
+	if err := t.glanceInto(&p.view, &p.snap); err != nil {
+		return d, err
+	}
+	p.call.Now = p.snap.Now
+	return engine.DecidePlan(&t.engine.rules, t.agent.compiled, &p.view, &p.call, estimate), nil
+}
+
+// plan is a proposal under way, and the memory that its two transactions are made in.
 type plan struct {
-	d         engine.Decision
+	begun     *ledger.Event
 	owner     string
 	estimated bool // what it used is an estimate
+
+	call engine.Call
+	room engine.Room
+	snap txn.Snapshot
+	view engine.View
 }
 
 // settlePlan writes down what a proposal used. Where the store does not take it, it stays owed.

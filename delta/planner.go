@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,8 +14,10 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/schema"
 	"github.com/seed-ab2cfece/delta-agents/skills"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // Path is the cheapest sequence of actions that would make an action legal.
@@ -180,6 +183,9 @@ type run struct {
 	invalid int      // proposals in a row that broke rules only
 	more    int      // proposals in a row of which there is more to come
 	looping int      // proposals in a row made while a loop stood
+
+	snap txn.Snapshot // of the last request
+	view engine.View
 }
 
 func (r *run) end(e Ended, why string, err error) bool {
@@ -236,23 +242,26 @@ func (r *run) request(ctx context.Context) (Request, error) {
 	}
 	history := r.told
 	r.t.state.mu.Lock()
-	v, err := r.t.glance(r.t.snapshot(nil)) // the offer has read it just now
-	if err != nil {
+	v := &r.view
+	r.t.snapshotInto(&r.snap, nil)
+	if err := r.t.glanceInto(v, &r.snap); err != nil { // the offer has read it just now
 		r.t.state.mu.Unlock()
 		return Request{}, err
 	}
-	goal, brought, b := v.Task.Goal, v.Task.Brought, v.Account().Snapshot()
+	task, b := v.Task, v.Account().Snapshot()
 	children, err := v.Children()
 	r.t.state.mu.Unlock()
 	if err != nil {
 		return Request{}, err
 	}
 	req := Request{
-		Goal: goal, Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
+		Role: r.t.agent.role, Offer: offer, Budget: b, Last: slices.Clone(r.last),
 		History: slices.Clone(history[max(0, len(history)-HistoryKept):]), Step: r.report.Steps + 1,
 		Children: standings(children), More: r.more > 0,
 	}
-	req.bring(r.t, brought)
+	req.bring(r.t, task.Brought)
+	words := r.t.told(ctx, &task)
+	req.Goal, req.Storylines = words.Goal, words.Storylines
 	return req, nil
 }
 
@@ -283,17 +292,26 @@ func (r *run) cannotPlan(ctx context.Context, f *action.Failure) bool {
 // calls makes the calls of one proposal in parallel and returns when each has ended.
 func (r *run) calls(ctx context.Context, calls []Call) []Result {
 	out := make([]Result, len(calls))
-	twice := duplicates(calls)
+	var twice map[int]bool
+	if len(calls) > 1 {
+		twice = duplicates(calls)
+	}
 	var all sync.WaitGroup
 	for i, c := range calls {
 		if twice[i] {
 			out[i] = refuseAll(calls[i:i+1], action.Fail(action.InputInvalid, "call id %q is used twice in one proposal; give every call an id of its own", c.ID))[0]
 			continue
 		}
-		out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
 		all.Go(func() {
 			roomy()
+			back := false
+			defer func() {
+				if !back {
+					out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
+				}
+			}()
 			out[i] = Result{c, r.call(ctx, c)}
+			back = true
 		})
 	}
 	all.Wait()
@@ -340,7 +358,7 @@ func (r *run) take(results []Result) {
 	r.last = make([]Result, len(results))
 	for i, res := range results {
 		broke = broke && res.Outcome.Code.Info().Violation
-		r.last[i] = res.forPlanner()
+		r.last[i] = r.t.tellResult(res.forPlanner())
 	}
 	r.invalid, r.idle = count(broke, r.invalid), count(len(results) == 0, r.idle)
 	r.t.state.mu.Lock()
@@ -349,6 +367,24 @@ func (r *run) take(results []Result) {
 	r.looping = count(looping && len(results) > 0, r.looping)
 	r.told = append(r.told, r.last...)
 	r.report.Results = append(r.report.Results, results...)
+}
+
+// tellResult hides from a planner the secrets in what an action returned, unless it is declared to tell them.
+func (t *Task) tellResult(res Result) Result {
+	o := &res.Outcome
+	def := t.agent.defs[o.Action]
+	if len(o.Output) == 0 || def == nil || def.tells || def.out == nil || !def.out.HoldsSecrets() {
+		return res
+	}
+	doc, bad := schema.Canonical(o.Output, len(o.Output)+1)
+	v := t.kept.Load() // the call was under this key
+	if bad != nil || v == nil {
+		o.Output = nil
+		return res
+	}
+	shown := schema.Redact(doc, def.out.Secrets(), func(_, text string) string { return v.data.Digest(text) })
+	o.Output = json.RawMessage(shown.Text())
+	return res
 }
 
 // forPlanner returns a copy that shares nothing and names nothing hidden.

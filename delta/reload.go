@@ -33,6 +33,25 @@ func (t *Task) reload(ctx context.Context) (bool, error) {
 	return t.take(loaded, told), nil
 }
 
+// unchanged reports whether nobody has written to the task or its agent since what is known of them, where looking costs no
+// trip: then there is nothing to be read but the time.
+func (t *Task) unchanged(ctx context.Context) bool {
+	e, a := t.engine, t.state
+	if e.instant == nil || ctx == nil || ctx.Err() != nil {
+		return false
+	}
+	task, agent, now := e.instant.Revisions(a.agent.name, t.local)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if t.behind() || a.behind() || t.space.Rev != task || a.space.Rev != agent {
+		return false
+	}
+	if now >= a.now {
+		a.now, a.at = now, e.cfg.Now()
+	}
+	return true
+}
+
 // take is reload's last step; told is what had been heard of both spaces before.
 func (t *Task) take(loaded *txn.Snapshot, told [2]int64) bool {
 	a := t.state

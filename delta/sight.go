@@ -69,9 +69,9 @@ func (t *Task) refresh(ctx context.Context, always bool) error {
 		return err
 	}
 	t.state.mu.Lock()
-	stale := always || t.lags() || t.state.lags() || t.view == nil
+	behind := t.lags() || t.state.lags() || t.view == nil
 	t.state.mu.Unlock()
-	if !stale {
+	if !behind && (!always || t.unchanged(ctx)) {
 		return nil
 	}
 	for range rounds {

@@ -124,6 +124,13 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 			return nil, fmt.Errorf("start: %w", keyUnavailable(err))
 		}
 	}
+	if err := e.sealGoal(ctx, &s); err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	made, err := e.sealFlow(ctx, &s, g.Agent)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
 	undo, err := e.keepAttachments(ctx, s, g.Attachments)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
@@ -135,6 +142,9 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	}
 	x := engine.Start(s, e.clock(), until)
 	engine.Drop(x, drop)
+	if made != nil {
+		engine.AddKey(x, *made, e.clock())
+	}
 	reply, err := e.apply(ctx, x)
 	if err != nil || !reply.OK {
 		undo()

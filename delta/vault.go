@@ -24,7 +24,8 @@ var (
 // vault is the data key of a task as this engine holds it.
 type vault struct {
 	data *keys.Data
-	all  bool // the task is about somebody: nothing that goes in or comes out may be read
+	all  bool  // the task is about somebody: nothing that goes in or comes out may be read
+	of   int64 // erasures of this engine before it was read: it does not outlast the next one
 }
 
 // What is known of whether a task is about somebody.
@@ -45,6 +46,12 @@ func keyUnavailable(err error) *action.Failure {
 		f.Message, f.Retryable = "the data of this task was erased; nothing was run", false
 	}
 	return f
+}
+
+// keyless reports whether something cannot be done here because a data key cannot be had.
+func keyless(err error) bool {
+	f := action.FailureOf(err)
+	return f != nil && f.Code == action.KeyUnavailable
 }
 
 // about learns whether the task is about somebody.
@@ -100,7 +107,8 @@ func (t *Task) configuration(ctx context.Context) (s engine.TaskState, err error
 // vault returns the data key of the task, which is made where there is none yet. A dry one writes nothing: then the key is one
 // that nothing else is under.
 func (t *Task) vault(ctx context.Context, dry bool) (*vault, error) {
-	if v := t.kept.Load(); v != nil {
+	of := t.engine.erasures.Load()
+	if v := t.kept.Load(); v != nil && v.of == of {
 		return v, nil
 	}
 	s, err := t.configuration(ctx)
@@ -109,7 +117,7 @@ func (t *Task) vault(ctx context.Context, dry bool) (*vault, error) {
 	}
 	passing := func() (*vault, error) {
 		data, err := keys.DataOf(keys.NewData())
-		return &vault{data, s.ID == "" || s.Subject != ""}, err
+		return &vault{data, s.ID == "" || s.Subject != "", of}, err
 	}
 	if s.ID == "" { // nothing of the call will be written: gate 1 refuses it
 		return passing()
@@ -122,7 +130,7 @@ func (t *Task) vault(ctx context.Context, dry bool) (*vault, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &vault{data, s.Subject != ""}
+	v := &vault{data, s.Subject != "", of}
 	t.kept.Store(v)
 	return v, nil
 }
@@ -235,13 +243,5 @@ func (e *Engine) unwrap(ctx context.Context, agent, space string, cell engine.Ke
 	return data, err
 }
 
-// dropVaults forgets every data key that is held here.
-func (e *Engine) dropVaults() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, w := range e.tasks {
-		if t := w.Value(); t != nil {
-			t.kept.Store(nil)
-		}
-	}
-}
+// dropVaults forgets every data key that is held here, whoever holds the task.
+func (e *Engine) dropVaults() { e.erasures.Add(1) }

@@ -21,8 +21,13 @@ type veiled struct {
 	*vault
 	out   []string // secret paths in its output
 	words []string // secret word and what stands for it, one after the other
-	blind bool     // it cannot be told what is secret
+	names []string // the same of names of members below a secret
+	def   *declaration
+	blind bool // it cannot be told what is secret
 }
+
+// withheld is said in place of words about what is secret.
+const withheld = "the input does not fit; the words about it are withheld, because they may quote what is secret"
 
 // minWord is the shortest secret that is looked for in texts: of shorter ones every text has some.
 const minWord = 4
@@ -47,7 +52,7 @@ func (t *Task) veil(ctx context.Context, o *observed, raw []byte, dry bool) {
 		return
 	}
 	secrets, out := t.agent.secretsOf(o.def.name)
-	w := &veiled{vault: v, out: out}
+	w := &veiled{vault: v, out: out, def: o.def}
 	o.veil = w
 	if o.call.Edge != nil {
 		w.refused(o, secrets, raw)
@@ -116,56 +121,86 @@ func (w *veiled) told(doc action.Document) action.Document {
 // learn remembers the secret words of a document.
 func (w *veiled) learn(doc action.Document, secrets []string) {
 	if w.all {
-		w.leaves(doc.Tree())
+		w.leaves(doc.Tree(), false)
 		return
 	}
 	for _, path := range secrets {
 		for _, text := range schema.Values(doc, path) {
 			if value, f := schema.Canonical(text, len(text)); f == nil {
-				w.leaves(value.Tree())
+				w.leaves(value.Tree(), true)
 			}
 		}
 	}
 }
 
-func (w *veiled) leaves(v any) {
+// leaves remembers the words of a value. Below a secret the names of members are secret with it.
+func (w *veiled) leaves(v any, names bool) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, e := range v {
-			w.leaves(e)
+		for name, e := range v {
+			if names {
+				w.string(&w.names, name)
+				w.string(&w.names, strings.NewReplacer("~", "~0", "/", "~1").Replace(name)) // as in a pointer
+			}
+			w.leaves(e, names)
 		}
 	case []any:
 		for _, e := range v {
-			w.leaves(e)
+			w.leaves(e, names)
 		}
 	case string:
-		quoted, _ := json.Marshal(v) // a string: cannot fail
-		w.word(v, string(quoted))
-		for _, text := range []string{string(quoted[1 : len(quoted)-1]), strings.Trim(strconv.Quote(v), `"`), action.Visible(v)} {
-			w.word(text, string(quoted))
-		}
+		w.string(&w.words, v)
 	case json.Number:
-		w.word(v.String(), v.String())
+		w.word(&w.words, v.String(), v.String())
 	}
 }
 
+func (w *veiled) string(to *[]string, v string) {
+	quoted, _ := json.Marshal(v) // a string: cannot fail
+	w.word(to, v, string(quoted))
+	for _, text := range []string{string(quoted[1 : len(quoted)-1]), strings.Trim(strconv.Quote(v), `"`), action.Visible(v)} {
+		w.word(to, text, string(quoted))
+	}
+}
+
+// brief reports whether a value holds a word that is too short to be looked for in texts.
+func brief(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, e := range v {
+			if len(name) < minWord || brief(e) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, brief)
+	case string:
+		return len(v) < minWord
+	case json.Number:
+		return len(v) < minWord
+	}
+	return false
+}
+
 // word has a text stand for itself no more. The longest come first: one may hold another.
-func (w *veiled) word(word, value string) {
+func (w *veiled) word(to *[]string, word, value string) {
 	if len(word) < minWord {
 		return
 	}
-	for i := 0; i < len(w.words); i += 2 {
-		if w.words[i] == word {
+	all := *to
+	for i := 0; i < len(all); i += 2 {
+		if all[i] == word {
 			return
 		}
 	}
 	at := 0
-	for at < len(w.words) && len(w.words[at]) >= len(word) {
+	for at < len(all) && len(all[at]) >= len(word) {
 		at += 2
 	}
-	w.words = slices.Insert(w.words, at, word, w.data.Digest(value))
+	*to = slices.Insert(all, at, word, w.data.Digest(value))
 }
 
+// text is a text without the secret words.
 func (w *veiled) text(s string) string {
 	if s == "" {
 		return s
@@ -178,15 +213,44 @@ func (w *veiled) text(s string) string {
 	return s
 }
 
+// said is text of what somebody says about a document: also without names of members that no schema declares.
+func (w *veiled) said(s string, declared func() string) string {
+	s = w.text(s)
+	for i := 0; i < len(w.names); i += 2 {
+		if name := w.names[i]; strings.Contains(s, name) && !strings.Contains(declared(), strconv.Quote(name)) {
+			s = strings.ReplaceAll(s, name, w.names[i+1])
+		}
+	}
+	return s
+}
+
+// declared is the text of the schemas of the call.
+func (w *veiled) declared() (text string) {
+	if d := w.def; d != nil && d.in != nil {
+		text = string(d.in.JSON())
+		if d.out != nil {
+			text += string(d.out.JSON())
+		}
+	}
+	return text
+}
+
 // failure is a failure without the secret words.
 func (w *veiled) failure(f *action.Failure) *action.Failure {
-	if w == nil || f == nil || len(w.words) == 0 {
+	if w == nil || f == nil {
+		return f
+	}
+	return w.failureOf(f, w.declared)
+}
+
+func (w *veiled) failureOf(f *action.Failure, declared func() string) *action.Failure {
+	if len(w.words)+len(w.names) == 0 {
 		return f
 	}
 	c := *f
-	c.Message, c.Details = w.text(f.Message), nil
+	c.Message, c.Details = w.said(f.Message, declared), nil
 	for name, text := range f.Details {
-		f := (&action.Failure{Details: c.Details}).With(name, w.text(text))
+		f := (&action.Failure{Details: c.Details}).With(name, w.said(text, declared))
 		c.Details = f.Details
 	}
 	return &c
@@ -197,7 +261,7 @@ func (w *veiled) err(err error) error {
 	if w == nil || err == nil {
 		return err
 	}
-	return errors.New(w.text(action.TextOf(err)))
+	return errors.New(w.said(action.TextOf(err), w.declared))
 }
 
 // refused takes out of the words about an input that is not acceptable what they quote of it.
@@ -208,17 +272,18 @@ func (w *veiled) refused(o *observed, secrets []string, raw []byte) {
 		w.learn(doc, secrets)
 	}
 	if w.blind || w.all { // nobody can tell what of it is secret
-		o.call.Edge = action.Fail(f.Code, "the input does not fit; the words about it are withheld, because they may quote what is secret")
+		o.call.Edge = action.Fail(f.Code, withheld)
 		return
 	}
 	short := false // what is too short to be looked for may be quoted too
 	for _, path := range secrets {
 		for _, text := range schema.Values(doc, path) {
-			short = short || len(text) < minWord+2
+			value, bad := schema.Canonical(text, len(text)+1)
+			short = short || bad != nil || brief(value.Tree())
 		}
 	}
 	if short {
-		o.call.Edge = action.Fail(f.Code, "the input does not fit; the words about it are withheld, because they may quote what is secret").
+		o.call.Edge = action.Fail(f.Code, withheld).
 			With(action.DetailField, f.Details[action.DetailField])
 		return
 	}

@@ -85,7 +85,8 @@ var ErrNoWorkflow = errors.New("this engine does not have the workflow; add it t
 type flows struct {
 	Workflows
 	contracts sync.Map // text → *schema.Schema or error
-	missing   sync.Map // name and version of workflows that were met and are not held
+	missing   sync.Map // name and version of workflows that were met and are not held; agent and task where a key is not
+	places    sync.Map // definition and agent → *flowPlaces
 	rules     sync.Map // agent → version of the policy that was tried last
 }
 
@@ -205,7 +206,7 @@ func (e *Engine) StartWorkflow(ctx context.Context, d *workflow.Definition, g Go
 		return nil, fmt.Errorf("workflow %q: %w", d.Name(), err)
 	}
 	e.nudge()
-	return &Instance{t, d, *g.flow}, nil
+	return &Instance{t, d, engine.FlowOf{Workflow: d.Name(), Version: d.Version()}}, nil
 }
 
 // runs makes a goal one that a workflow reaches.
@@ -219,6 +220,11 @@ func (e *Engine) runs(d *workflow.Definition, g *Goal, input json.RawMessage) er
 	}
 	if faults := unheld(d, g.Agent); len(faults) > 0 {
 		return fmt.Errorf("start workflow %q: %w", d.Name(), errors.Join(faults...))
+	}
+	if a := g.Agent; a != nil && a.compiled != nil {
+		if faults := e.placesIn(d, a).spilt; len(faults) > 0 {
+			return fmt.Errorf("start workflow %q: %w", d.Name(), errors.Join(faults...))
+		}
 	}
 	g.flow = &engine.FlowOf{Workflow: d.Name(), Version: d.Version(), Input: doc}
 	return nil

@@ -99,6 +99,8 @@ type Flow struct {
 	Iteration int             `json:"iteration,omitempty"` // of planning, 1 is the first
 	Event     json.RawMessage `json:"event,omitempty"`     // the machine's event, with the first record of what it came to
 	Spec      json.RawMessage `json:"spec,omitempty"`      // of a workflow_start: the definition
+	// Sealed holds, by the digests that stand in the machine's event in place of secrets, what they stand for, encrypted.
+	Sealed map[string]string `json:"sealed,omitempty"`
 }
 
 // Row counts calls of a task that went wrong without an Ok in between.

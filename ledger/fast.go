@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 55, Flow{}, 6, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 55, Flow{}, 7, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 12)
 
 func knows(structs ...any) bool {
@@ -166,6 +166,25 @@ func (w *text) flow(f *Flow) {
 	w.raw("event", f.Event)
 	w.raw("spec", f.Spec)
 	w.vouched = vouched
+	w.texts("sealed", f.Sealed)
+	w.b = append(w.b, '}')
+}
+
+func (w *text) texts(name string, m map[string]string) {
+	if len(m) == 0 {
+		return
+	}
+	w.name(name)
+	w.b = append(w.b, '{')
+	for i, k := range slices.Sorted(maps.Keys(m)) {
+		w.odd = w.odd || !utf8.ValidString(k) // two names may become one
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.quote(k)
+		w.b = append(w.b, ':')
+		w.quote(m[k])
+	}
 	w.b = append(w.b, '}')
 }
 

@@ -8,11 +8,16 @@ import (
 
 // DecodeObserved reads an outcome that beliefs learn from, as [AppendObserved] writes it; of anything else it takes what
 // encoding/json takes. Names are parts of the text.
-func DecodeObserved(text string) (o Observed, err error) {
+func DecodeObserved(text string) (Observed, error) {
+	var o Observed
 	if r := (reader{text}); r.observed(&o) {
 		return o, nil
 	}
-	o = Observed{}
+	return decodeObserved(text)
+}
+
+// decodeObserved is apart because what it decodes into is allocated.
+func decodeObserved(text string) (o Observed, err error) {
 	err = json.Unmarshal([]byte(text), &o)
 	return o, err
 }

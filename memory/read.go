@@ -36,14 +36,14 @@ func shared(now txn.Space, have *txn.Snapshot, sc txn.Scope) txn.Space {
 }
 
 // Revisions returns the revisions of a task and of its agent as they are now, 0 where there is none, -1 once the store is
-// closed. Where they are what a reply said, nobody has written since.
-func (s *InProcess) Revisions(agent, task string) (ofTask, ofAgent int64) {
+// closed; and the store's time, µs. Where they are what a reply said, nobody has written since.
+func (s *InProcess) Revisions(agent, task string) (ofTask, ofAgent, now int64) {
 	a, err := s.lock(context.Background(), agent, false)
 	if err != nil {
-		return -1, -1
+		return -1, -1, 0
 	}
 	defer a.mu.Unlock()
-	return a.task(task).space.Rev, a.space.Rev
+	return a.task(task).space.Rev, a.space.Rev, s.now()
 }
 
 // Records implements [Store].

@@ -33,7 +33,12 @@ const (
 //
 // The value is made of map[string]any, []any, string, json.Number (in its canonical form), bool and nil.
 func Canonical(raw []byte, limit int) (action.Document, *action.Failure) {
-	if doc, ok := anything.document(raw, limit, maxSteps); ok {
+	return CanonicalIn(nil, raw, limit)
+}
+
+// CanonicalIn is [Canonical] for whoever has room for the value of the document, see [action.Lazy]; nil is none.
+func CanonicalIn(room *action.Lazy, raw []byte, limit int) (action.Document, *action.Failure) {
+	if doc, ok := anything.documentIn(room, raw, limit, maxSteps); ok {
 		return doc, nil
 	}
 	return parse(raw, limit, action.InputMalformed)

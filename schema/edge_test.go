@@ -202,3 +202,21 @@ func exact(t *rapid.T, text string) any {
 	}
 	return walk(v)
 }
+
+// A document that is read into room of the caller's is the one that Canonical reads.
+func TestCanonicalInRoom(t *testing.T) {
+	var room action.Lazy
+	for _, raw := range []string{`{"b": 1, "a": [null, 2.50]}`, `{"a":1,"a":2}`} {
+		want, no := Canonical([]byte(raw), 0)
+		got, bad := CanonicalIn(&room, []byte(raw), 0)
+		if no != nil {
+			if bad == nil || bad.Error() != no.Error() {
+				t.Errorf("%s: %v, want %v", raw, bad, no)
+			}
+			continue
+		}
+		if got.Text() != want.Text() || !reflect.DeepEqual(got.Tree(), want.Tree()) {
+			t.Errorf("%s: %s %v, want %s %v", raw, got.Text(), got.Tree(), want.Text(), want.Tree())
+		}
+	}
+}

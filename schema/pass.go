@@ -46,6 +46,11 @@ func (s *Schema) steps() int {
 
 // document passes raw and makes a document of the text, its value read when somebody asks.
 func (g *program) document(raw []byte, limit, steps int) (action.Document, bool) {
+	return g.documentIn(nil, raw, limit, steps)
+}
+
+// documentIn is document with the value in a room of the caller's, where there is one.
+func (g *program) documentIn(room *action.Lazy, raw []byte, limit, steps int) (action.Document, bool) {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
@@ -57,7 +62,10 @@ func (g *program) document(raw []byte, limit, steps int) (action.Document, bool)
 	if !ok {
 		return action.Document{}, false
 	}
-	doc := action.NewLazyDocument(string(text))
+	if room == nil {
+		room = new(action.Lazy)
+	}
+	doc := room.Document(string(text))
 	p.own = text
 	p.free()
 	return doc, true

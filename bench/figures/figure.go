@@ -16,6 +16,9 @@ type figure struct {
 	faster float64 // what is beside must take at least this many times as long; 0 is none
 	allocs float64 // the subject may allocate at most this often; less than 0 is any number
 	open   func(ctx context.Context) (pair, error)
+	// heavy says that so much is held that collecting garbage takes longer than a sample. Each begins with none, or now the one
+	// and now the other of the two would pay for both; and both are done as often, so that they leave as much.
+	heavy bool
 }
 
 // pair is a figure made ready.
@@ -75,12 +78,18 @@ func (f *figure) measure(ctx context.Context, samples int, each time.Duration) (
 	if err != nil {
 		return measured{}, fmt.Errorf("%s, beside: %w", f.name, err)
 	}
+	if f.heavy {
+		a = min(a, b)
+		b = a
+	}
 	var subject, beside, ratios, allocs []float64
 	for range samples {
+		f.tidy()
 		s, mallocs, err := counted(p.subject, a)
 		if err != nil {
 			return measured{}, fmt.Errorf("%s: %w", f.name, err)
 		}
+		f.tidy()
 		o, _, err := counted(p.beside, b)
 		if err != nil {
 			return measured{}, fmt.Errorf("%s, beside: %w", f.name, err)
@@ -88,6 +97,12 @@ func (f *figure) measure(ctx context.Context, samples int, each time.Duration) (
 		subject, beside, ratios, allocs = append(subject, s), append(beside, o), append(ratios, s/o), append(allocs, mallocs)
 	}
 	return measured{quantile(subject, 0.5), quantile(beside, 0.5), quantile(ratios, 0.25), quantile(ratios, 0.75), quantile(allocs, 0.5)}, nil
+}
+
+func (f *figure) tidy() {
+	if f.heavy {
+		runtime.GC()
+	}
 }
 
 // turns finds how often the work must be done to take that long; it warms it up by the way.

@@ -100,13 +100,15 @@ func newWorkflowShow() *cobra.Command {
 	var svg, normal bool
 	c := &cobra.Command{
 		Use: "show INSTANCE|FILE", Short: "Show an instance, or draw a file", Args: cobra.ExactArgs(1),
-		Long: `Show says of an instance how far each step has come, what waits for whom, and what
-exactly is asked: the question, what it is about, and the schema of the answer.
+		Long: `Show says of an instance how far each step has come, which instances are nested in it
+now, what waits for whom, with the id of the approval or of the call of unknown outcome,
+and what exactly is asked: the question, what it is about, and the schema of the answer.
 
 Of a file it draws the graph: its phases one below the other, and in each the steps
 below what they need. Edges that are not taken on success say so. It needs no store.
 
-JSON of an instance: what list prints of it, and {"progress": [{"step", "stage",
+JSON of an instance: what list prints of it, and {"nested": [{"step", "instance",
+"workflow", "status"}], "progress": [{"step", "stage",
 "iterations", "attempts", "cost", "failure"}], "questions": [{"step", "prompt",
 "description", "who", "critique", "input", "schema"}], "not_undone", "spent"}; of a
 file: the workflow as JSON.` + storeHelp,

@@ -31,8 +31,8 @@ func Start(s TaskState, at, untilDeadline int64) *txn.Txn {
 	e := ledger.Event{V: ledger.Version, Type: ledger.TaskStarted, At: at, Agent: s.Agent, Task: s.ID, Text: s.Goal, Expires: untilDeadline}
 	if s.Flow != nil { // its input is no part of what every decision reads
 		flow := *s.Flow
-		e.Flow = &ledger.Flow{Event: flow.Input}
-		flow.Input, s.Flow = nil, &flow
+		e.Flow = &ledger.Flow{Event: flow.Input, Sealed: flow.Sealed}
+		flow.Input, flow.Sealed, s.Flow = nil, nil, &flow
 	}
 	e.State = stateText(s)
 	if s.Parent != nil {

@@ -77,6 +77,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
+	case ledger.BreakerCount:
+		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFailures, Val: failureMember(e), N: e.Expires})
 	case ledger.FlowDone:
 		c.done(e, text)
 	case ledger.FlowUndone:
@@ -156,6 +158,9 @@ func (c *changes) task(e *ledger.Event) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueHistory, Val: e.Task})
 		if e.Flow != nil {
 			c.put(txn.Record, cellFlowIn, string(e.Flow.Event))
+			if len(e.Flow.Sealed) > 0 {
+				c.put(txn.Record, cellSealed, jsonString(e.Flow.Sealed))
+			}
 			c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: e.Task})
 		}
 	}

@@ -100,16 +100,18 @@ func CompareRecords(folded txn.State, keys []string, stored map[string]txn.Cell)
 
 // CompareFlow returns where the instance of a workflow is not what its events in the task's ledger come to.
 func CompareFlow(records []txn.Stored, stored *FlowKnown) ([]Difference, error) {
-	s, is, err := FoldFlow(records)
+	s, sealed, is, err := foldFlow(records)
 	if err != nil {
 		return nil, err
 	}
 	folded, have := map[string]string{}, map[string]string{}
 	if is {
 		folded["workflow"] = string(jsonText(s))
+		maps.Copy(folded, sealed)
 	}
 	if stored.Ver > 0 {
 		have["workflow"] = string(jsonText(stored.State))
+		maps.Copy(have, stored.Sealed)
 	}
 	return differ("task ", folded, have), nil
 }

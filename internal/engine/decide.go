@@ -25,6 +25,7 @@ type Call struct {
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
 	Resume bool            // the parked intent itself, not a new call of the same input
+	Alone  bool            // nobody waits for it: it sits out what may pass, until its approval expires
 	Leased bool            // a lease of a shared pool was tried: what the agent has is what there is
 	Flow   bool            // the task's workflow commands it
 	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
@@ -53,6 +54,8 @@ type Decision struct {
 	Txn *txn.Txn
 	// Refusal is the answer once Txn is accepted; nothing may run.
 	Refusal *action.Failure
+	// Held says that the refused call is parked, and waits until a halt is lifted.
+	Held bool
 	// Muted says that Txn holds pins alone: enough refusals of the task were recorded one by one, and this one is to be
 	// counted. See [CountMuted].
 	Muted bool
@@ -359,16 +362,6 @@ func (r *round) outcomeKnown() *action.Failure {
 	return nil
 }
 
-// firstUnknown names one of the intents of unknown outcome behind a key.
-func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
-	for k, t := range tokens {
-		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && slices.Contains(strings.Split(t.Val, "\n"), key) && (intent == "" || id < intent) {
-			intent = id
-		}
-	}
-	return intent
-}
-
 // gate 5
 
 func (r *round) policyPermits() *action.Failure {
@@ -377,8 +370,7 @@ func (r *round) policyPermits() *action.Failure {
 		return nil
 	}
 	r.pinLevel() // a rule may look at risk
-	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
-	return f.With(action.DetailRule, r.policy.Reason)
+	return action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name).With(action.DetailRule, r.policy.Reason)
 }
 
 // gate 6

@@ -224,7 +224,7 @@ func TestPlanningIsSpending(t *testing.T) {
 	first := plan()
 	require.Nil(t, first.Refusal, "no approval, whatever the threshold")
 	require.Equal(t, action.BudgetExhausted, plan().Refusal.Code)
-	d.must(SettlePlan(*first.Begun, first.Begun.Owner, action.Cost{Tokens: 2}, nil, d.now(), false))
+	d.must(SettlePlan(nil, first.Begun, first.Begun.Owner, action.Cost{Tokens: 2}, nil, d.now(), false))
 	require.Nil(t, plan().Refusal)
 	x, err := CancelTask(d.look(), d.who())
 	require.NoError(t, err)

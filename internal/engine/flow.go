@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,10 +18,11 @@ import (
 // as it was read, appends what happened, and puts the cell. What else happens to the task and may matter to the instance
 // (an approval that is decided, a child that ends, a pause that is over) is marked in its event and makes the instance due.
 const (
-	cellFlow   = "flow"       // Record: the state, a workflow.State
-	cellFlowIn = "flow-input" // Record: what the instance begins with
-	tokenFlow  = "flow-hold"  // Record: held by the worker that it names, until it expires
-	countWakes = "flow-wakes" // Task: how often something happened to the task that the instance may wait for
+	cellFlow   = "flow"        // Record: the state, a workflow.State
+	cellFlowIn = "flow-input"  // Record: what the instance begins with
+	cellSealed = "flow-sealed" // Record: what the digests in the state stand for, sealed
+	tokenFlow  = "flow-hold"   // Record: held by the worker that it names, until it expires
+	countWakes = "flow-wakes"  // Task: how often something happened to the task that the instance may wait for
 
 	// QueueFlows holds tasks whose instance has something to do, due when it has. QueueForbidden those whose instance waits
 	// for other rules.
@@ -34,6 +36,8 @@ type FlowOf struct {
 	Version  string          `json:"version"`
 	Input    json.RawMessage `json:"input,omitempty"` // only on its way: a task that exists has it in a cell of its own
 	Parent   string          `json:"parent,omitempty"`
+	// Sealed is what the digests in the input stand for; only on its way too.
+	Sealed map[string]string `json:"sealed,omitempty"`
 }
 
 // FlowKnown is what was read of an instance.
@@ -41,16 +45,18 @@ type FlowKnown struct {
 	State workflow.State
 	Ver   int64 // 0: it has not begun
 	Input json.RawMessage
-	Held  string // the worker that holds it, "" for nobody
-	Wakes int64
-	Now   int64 // store time, µs
+	// Sealed is, by the digests that stand in the state, or before it has begun in the input, what they stand for.
+	Sealed map[string]string
+	Held   string // the worker that holds it, "" for nobody
+	Wakes  int64
+	Now    int64 // store time, µs
 }
 
 // ReadFlow reads an instance; it changes nothing.
 func ReadFlow(agent, task string) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellFlow}, txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellFlowIn},
-		txn.Clause{Op: txn.Read, Scope: txn.Record, Key: tokenFlow}, txn.Clause{Op: txn.Read, Scope: txn.Task, Key: countWakes})
+		txn.Clause{Op: txn.Read, Scope: txn.Record, Key: cellSealed}, txn.Clause{Op: txn.Read, Scope: txn.Record, Key: tokenFlow}, txn.Clause{Op: txn.Read, Scope: txn.Task, Key: countWakes})
 	return t
 }
 
@@ -68,6 +74,11 @@ func FlowRead(r *txn.Reply, was *FlowKnown) (k FlowKnown, err error) {
 	}
 	if t, has := rec.Tokens[tokenFlow]; has && t.Live(r.Now) {
 		k.Held = t.State
+	}
+	if c := rec.Cells[cellSealed]; c.Ver > 0 {
+		if err := json.Unmarshal([]byte(c.Val), &k.Sealed); err != nil {
+			return k, fmt.Errorf("the secrets of the workflow cannot be read: %w", err)
+		}
 	}
 	switch {
 	case c.Ver == 0:
@@ -142,22 +153,55 @@ type FlowStep struct {
 	Event json.RawMessage // a workflow.Event, of the first one a workflow.Begin
 	Spec  json.RawMessage // of the first one
 	Trail []workflow.Entry
+	// Sealed is what the digests in the event stand for. Every event has it for itself, so that it can be read alone.
+	Sealed map[string]string
 }
 
-// FlowTurn writes events of the machine and the state they come to, as JSON. due is when the instance has something to do, µs
-// from now; negative leaves that as it is, for whoever holds the instance.
-func FlowTurn(agent, task string, ver int64, steps []FlowStep, state string, due, at int64) *txn.Txn {
-	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
-	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: ver})
+// FlowTurn writes events of the machine and the state they come to, as JSON, from what was read of the instance. due is when
+// the instance has something to do, µs from now; negative leaves that as it is, for whoever holds the instance. Sealed is
+// then what the digests in the state stand for.
+func FlowTurn(agent, task string, k *FlowKnown, steps []FlowStep, state string, due, at int64) (t *txn.Txn, sealed map[string]string) {
+	t = &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: k.Ver})
 	w := new(flowWriter)
+	sealed = k.Sealed
 	for i := range steps {
 		w.write(t, agent, task, &steps[i], at)
+		sealed = joined(sealed, steps[i].Sealed)
 	}
 	t.Add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellFlow, Val: state})
+	if sealed = mentioned(sealed, state); !maps.Equal(sealed, k.Sealed) {
+		t.Add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellSealed, Val: jsonString(sealed)})
+	}
 	if due >= 0 {
 		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: due})
 	}
-	return t
+	return t, sealed
+}
+
+// joined is both; what is sealed may have become another kind of secret meanwhile, and the later counts.
+func joined(was, more map[string]string) map[string]string {
+	if len(more) == 0 {
+		return was
+	}
+	out := make(map[string]string, len(was)+len(more))
+	maps.Copy(out, was)
+	maps.Copy(out, more)
+	return out
+}
+
+// mentioned is what a text has digests of.
+func mentioned(sealed map[string]string, text string) map[string]string {
+	if len(sealed) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(sealed))
+	for digest, what := range sealed {
+		if strings.Contains(text, digest) {
+			out[digest] = what
+		}
+	}
+	return out
 }
 
 // flowWriter is one event after the other, each of which is large, and written before the next.
@@ -175,7 +219,7 @@ func (w *flowWriter) write(t *txn.Txn, agent, task string, s *FlowStep, at int64
 			w.entry(&s.Trail[i])
 		}
 		if i == 0 {
-			w.flow.Event, w.flow.Spec = s.Event, s.Spec
+			w.flow.Event, w.flow.Spec, w.flow.Sealed = s.Event, s.Spec, s.Sealed
 		}
 		write(t, &w.event, nil)
 	}
@@ -185,6 +229,7 @@ func (w *flowWriter) entry(n *workflow.Entry) {
 	e := &w.event
 	e.Type, e.Attempt, e.Call, e.Child = ledger.Type(n.Kind), n.Attempt, n.Call, n.Child
 	e.Code, e.Charged, e.Identity, e.Digest, e.Text, e.Failure = n.Code, n.Cost, n.By, n.Digest, n.Text, n.Failure
+	e.Expires = n.Lasts
 	w.flow = ledger.Flow{Phase: n.Phase, Step: n.Step, Kind: string(n.Type), Iteration: n.Iteration}
 }
 
@@ -209,11 +254,17 @@ func (c *changes) wake(e *ledger.Event) {
 // FoldFlow derives the state of an instance from the ledger of its task alone; false where that runs no workflow, or it has
 // not begun.
 func FoldFlow(records []txn.Stored) (s workflow.State, is bool, err error) {
+	s, _, is, err = foldFlow(records)
+	return s, is, err
+}
+
+// foldFlow derives the sealed secrets of the instance too.
+func foldFlow(records []txn.Stored) (s workflow.State, sealed map[string]string, is bool, err error) {
 	var def *workflow.Definition
 	for _, r := range records {
 		e, err := ledger.Decode(r.Val)
 		if err != nil {
-			return s, is, fmt.Errorf("record %d: %w", r.Seq, err)
+			return s, sealed, is, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
 		if e.Flow == nil || e.Flow.Event == nil {
 			continue
@@ -223,29 +274,29 @@ func FoldFlow(records []txn.Stored) (s workflow.State, is bool, err error) {
 			var begin workflow.Begin
 			var spec workflow.Spec
 			if err := json.Unmarshal(e.Flow.Spec, &spec); err != nil {
-				return s, is, fmt.Errorf("record %d: definition: %w", r.Seq, err)
+				return s, sealed, is, fmt.Errorf("record %d: definition: %w", r.Seq, err)
 			}
 			if err := json.Unmarshal(e.Flow.Event, &begin); err != nil {
-				return s, is, fmt.Errorf("record %d: begin: %w", r.Seq, err)
+				return s, sealed, is, fmt.Errorf("record %d: begin: %w", r.Seq, err)
 			}
 			if def, err = workflow.Compile(spec); err != nil {
-				return s, is, fmt.Errorf("record %d: definition: %w", r.Seq, err)
+				return s, sealed, is, fmt.Errorf("record %d: definition: %w", r.Seq, err)
 			}
 			turn, err = def.Start(begin)
 			is = true
 		} else if def != nil {
 			var ev workflow.Event
 			if err := json.Unmarshal(e.Flow.Event, &ev); err != nil {
-				return s, is, fmt.Errorf("record %d: event: %w", r.Seq, err)
+				return s, sealed, is, fmt.Errorf("record %d: event: %w", r.Seq, err)
 			}
 			turn, err = def.Step(s, ev)
 		}
 		if err != nil {
-			return s, is, fmt.Errorf("record %d: %w", r.Seq, err)
+			return s, sealed, is, fmt.Errorf("record %d: %w", r.Seq, err)
 		}
-		s = turn.State
+		s, sealed = turn.State, joined(sealed, e.Flow.Sealed)
 	}
-	return s, is, nil
+	return s, mentioned(sealed, string(jsonText(s))), is, nil
 }
 
 // outsideFlow refuses what the workflow of the task did not command: its steps are at their position, and nothing else is.

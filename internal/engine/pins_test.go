@@ -224,7 +224,7 @@ func (d *desk) plannedFor(tokens int64) {
 func (d *desk) unplan() {
 	e, err := Held(&txn.Space{Cells: d.cold(cellIntent + planned)}, planned)
 	require.NoError(d, err)
-	d.must(SettlePlan(e, planned, action.Cost{}, nil, d.now(), false))
+	d.must(SettlePlan(nil, &e, planned, action.Cost{}, nil, d.now(), false))
 }
 
 // What fails teaches of its relatives: an action that never ran is riskier now, and a decision on what it was is refused.

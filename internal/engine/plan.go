@@ -21,10 +21,14 @@ var planGraph = func() *statespace.Graph {
 	return g
 }()
 
+// planning is what the rounds of planning decide on. It is never changed.
+var planning = Action{Name: PlanAction, Effect: action.None}
+
 // DecidePlan reserves what one proposal of the planner is expected to cost. Of the rules it goes by the number of refusals alone.
 func DecidePlan(rules *Rules, agent *Agent, view *View, call *Call, estimate action.Cost) Decision {
-	plain := &Agent{Name: agent.Name, Graph: planGraph}
-	r := &round{rules: &Rules{Refusals: rules.Refusals}, agent: plain, view: view, call: call, act: &Action{Name: PlanAction, Effect: action.None}}
+	r := newRound(&Rules{Refusals: rules.Refusals}, &Agent{Name: agent.Name, Graph: planGraph}, view, call)
+	defer r.done()
+	r.act = &planning
 	if f := r.taskRuns(); f != nil {
 		return r.refuse(f)
 	}
@@ -39,10 +43,11 @@ func DecidePlan(rules *Rules, agent *Agent, view *View, call *Call, estimate act
 		return r.refuse(f)
 	}
 	t := r.txn(txn.Begin, call.Intent.ID)
-	e := r.event(ledger.Begun)
+	e := &call.Room.begin().event
+	r.eventInto(e, ledger.Begun)
 	e.Fence, e.Owner, e.Attempt, e.Reserved, e.Pools = 1, call.Owner, 1, grant.Reserved, r.pools
-	write(t, &e, nil)
-	return Decision{Txn: t, Begun: &e}
+	write(t, e, nil)
+	return Decision{Txn: t, Begun: e}
 }
 
 // LatePlan charges what a proposal used beyond what was reserved for it, once another worker has taken it over and counted
@@ -57,11 +62,12 @@ func LatePlan(begun ledger.Event, owner string, used action.Cost, f *action.Fail
 }
 
 // SettlePlan ends a proposal: what it used is spent whether it was any good or not. Nothing is learned and nothing
-// satisfied. The event says where what was used is the planner's estimate.
-func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Failure, at int64, estimated bool) *txn.Txn {
-	x := &Run{Agent: &Agent{Name: begun.Agent, Graph: planGraph}, Begun: &begun, Fence: 1, Owner: owner}
-	t := x.txn(txn.Settle)
-	e := x.event(ledger.Settled, at)
+// satisfied. The event says where what was used is the planner's estimate. room may be nil.
+func SettlePlan(room *Room, begun *ledger.Event, owner string, used action.Cost, f *action.Failure, at int64, estimated bool) *txn.Txn {
+	x := &Run{Begun: begun, Fence: 1, Owner: owner, Room: room}
+	t, e := x.on(room.transaction(), txn.Settle), blank()
+	defer e.done()
+	x.eventInto(&e.Event, ledger.Settled, at)
 	e.Code = action.OK
 	if f != nil {
 		e.Code, e.Failure = f.Code, f
@@ -73,6 +79,6 @@ func SettlePlan(begun ledger.Event, owner string, used action.Cost, f *action.Fa
 			e.Text = "the cost is an estimate: the provider did not say what was used"
 		}
 	}
-	write(t, &e, &begun)
+	write(t, &e.Event, begun)
 	return t
 }

@@ -263,7 +263,7 @@ func (s *shift) planned() {
 		s.must(t)
 		return
 	}
-	s.must(SettlePlan(e, e.Owner, s.cost(), nil, s.now(), false))
+	s.must(SettlePlan(nil, &e, e.Owner, s.cost(), nil, s.now(), false))
 }
 
 func (s *shift) reconfigure() {

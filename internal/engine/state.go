@@ -62,6 +62,9 @@ const (
 	QueuePruned = "pruned"
 	// QueueLasting holds facts that later tasks may rest on, due when they do not count any more: TENANT and key, a line each.
 	QueueLasting = "lasting"
+	// QueueFailures holds children that failed and whose workflow has a breaker, due when that counts no more: WORKFLOW, for how
+	// long it counts, and CHILD, a line each.
+	QueueFailures = "failures"
 	// QueueUnknown holds intents of unknown outcome, due when that became known.
 	QueueUnknown = "unknown"
 	// QueueEscalations holds paused tasks.
@@ -79,6 +82,7 @@ type TaskState struct {
 	ID        string       `json:"id"`
 	Agent     string       `json:"agent"`
 	Goal      string       `json:"goal,omitempty"`
+	Told      string       `json:"told,omitempty"` // of a task about somebody: goal and storylines, sealed; digests are in their places
 	Limit     action.Limit `json:"limit,omitzero"`
 	Threshold float64      `json:"threshold"`         // effective risk from which an approval is needed, 1 to 5
 	Ceiling   float64      `json:"ceiling,omitempty"` // effective risk above which nothing runs, 0 for none

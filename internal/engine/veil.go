@@ -65,6 +65,13 @@ func MakeKey(agent, space string, ver int64, c KeyCell, at int64) *txn.Txn {
 	return keyTxn(agent, space, ver, c, ledger.Event{Type: ledger.KeyMade, At: at, Text: c.ID})
 }
 
+// RewrapKey keeps a data key that is wrapped under another key of the ring. It is the same key: the ledger says nothing of it.
+func RewrapKey(agent, space string, ver int64, c KeyCell) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: space, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellKey, N: ver}, txn.Clause{Op: txn.Put, Scope: txn.Task, Key: cellKey, Val: jsonString(c)})
+	return t
+}
+
 // EraseKey destroys a data key, whose name stays.
 func EraseKey(agent, space string, ver int64, c KeyCell, who Who) *txn.Txn {
 	return keyTxn(agent, space, ver, KeyCell{ID: c.ID, Erased: who.At},
@@ -73,6 +80,17 @@ func EraseKey(agent, space string, ver int64, c KeyCell, who Who) *txn.Txn {
 
 func keyTxn(agent, space string, ver int64, c KeyCell, e ledger.Event) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Task: space, Phase: txn.Plain}
+	addKey(t, ver, c, e)
+	return t
+}
+
+// AddKey has the transaction that starts a task make its data key too.
+func AddKey(t *txn.Txn, c KeyCell, at int64) {
+	addKey(t, 0, c, ledger.Event{Type: ledger.KeyMade, At: at, Text: c.ID})
+}
+
+func addKey(t *txn.Txn, ver int64, c KeyCell, e ledger.Event) {
+	agent, space := t.Agent, t.Task
 	e.V, e.Agent = ledger.Version, agent
 	scope := txn.Task
 	if subject, named := subjectOf(space); named {
@@ -82,7 +100,6 @@ func keyTxn(agent, space string, ver int64, c KeyCell, e ledger.Event) *txn.Txn 
 	}
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellKey, N: ver}, txn.Clause{Op: txn.Event, Scope: scope, Val: eventText(&e)},
 		txn.Clause{Op: txn.Put, Scope: txn.Task, Key: cellKey, Val: jsonString(c)})
-	return t
 }
 
 func subjectOf(space string) (subject string, named bool) {
