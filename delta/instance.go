@@ -28,6 +28,16 @@ func (i *Instance) Workflow() (name, version string) { return i.of.Workflow, i.o
 // String names the instance.
 func (i *Instance) String() string { return "workflow " + i.of.Workflow + " as " + i.t.ID() }
 
+// Definition returns what the instance runs by: as this engine has it, or else as the instance's ledger does. With that it can
+// be drawn, and nothing be run.
+func (i *Instance) Definition(ctx context.Context) (*workflow.Definition, error) {
+	d, err := i.t.engine.definitionIn(ctx, i.t.agent.name, i.t.local, &i.of)
+	if err != nil {
+		return nil, fmt.Errorf("definition of %s: %w", i, err)
+	}
+	return d, nil
+}
+
 // State returns how far the instance has come. In place of secrets stand digests, see [Instance.Reveal]. Of one that has not begun it is the zero value but for its names.
 func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 	k, err := i.t.readFlow(ctx)

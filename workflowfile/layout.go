@@ -27,6 +27,7 @@ type box struct {
 	x, y, w, h int
 	lines      []string
 	kind       workflow.Type
+	mark       markKind
 }
 
 // wire is a way from the lower edge of a box to the upper edge of another, by corners.
@@ -59,12 +60,12 @@ const (
 	margin  = 2
 )
 
-func draw(d *workflow.Definition) drawing {
+func draw(d *workflow.Definition, marks map[string]mark) drawing {
 	s := d.Spec()
 	out := drawing{}
 	y := 1
 	for k := range s.Phases {
-		b, w, h := layout(s, k)
+		b, w, h := layout(s, k, marks)
 		b.y = y
 		for i := range b.boxes {
 			b.boxes[i].y += y + 2
@@ -83,13 +84,13 @@ func draw(d *workflow.Definition) drawing {
 }
 
 // layout places the steps of one phase.
-func layout(s workflow.Spec, k int) (block, int, int) {
+func layout(s workflow.Spec, k int, marks map[string]mark) (block, int, int) {
 	p := s.Phases[k]
 	g := &graph{}
 	at := map[string]int{}
 	for i, st := range p.Steps {
 		at[st.Name] = i
-		lines := describe(s, k, st)
+		lines, _ := marked(describe(s, k, st), marks, st.Name)
 		w := 0
 		for _, l := range lines {
 			w = max(w, utf8.RuneCountInString(l))
@@ -117,7 +118,8 @@ func layout(s workflow.Spec, k int) (block, int, int) {
 	for i := range g.v {
 		if v := &g.v[i]; v.step >= 0 {
 			st := p.Steps[v.step]
-			b.boxes = append(b.boxes, box{v.x, v.y, v.w, v.h, describe(s, k, st), st.Type})
+			lines, kind := marked(describe(s, k, st), marks, st.Name)
+			b.boxes = append(b.boxes, box{v.x, v.y, v.w, v.h, lines, st.Type, kind})
 		}
 	}
 	return b, w, h

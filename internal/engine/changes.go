@@ -135,6 +135,10 @@ func (c *changes) count(key string, n int64) {
 	}
 }
 
+func count(key string, n, lo, hi int64) txn.Clause {
+	return txn.Clause{Op: txn.Count, Scope: txn.Task, Key: key, N: n, Min: lo, Max: hi}
+}
+
 // member names an intent in a queue of the agent.
 func member(task, intent string) string { return task + "\n" + intent }
 

@@ -432,7 +432,3 @@ func (r *round) reserve(g budget.Grant, no *budget.Refusal) *action.Failure {
 	}
 	return nil
 }
-
-func count(key string, n, lo, hi int64) txn.Clause {
-	return txn.Clause{Op: txn.Count, Scope: txn.Task, Key: key, N: n, Min: lo, Max: hi}
-}
