@@ -51,7 +51,8 @@ type Config struct {
 	// WaitTime is how long they may take. Default 1 s.
 	WaitTime time.Duration
 	// Keep is how long intents and tasks that ended are kept at least, see [memory.Store]. As long as a call is kept, its
-	// repeat gets its outcome again and does not run. Default 7 days; less than 0 keeps all.
+	// repeat gets its outcome again; later, as long as its task is there, it is refused and does not run. Default 7 days; less
+	// than 0 keeps all.
 	Keep time.Duration
 	// Log is told once, when the store is opened, of servers that may lose state: those that evict, or that persist nothing.
 	// Nil: nobody is, and they are not looked at.
