@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/txn"
@@ -74,7 +75,26 @@ func (e *Engine) Approval(ctx context.Context, id string) (Approval, error) {
 		return Approval{}, err
 	}
 	e.dress(ctx, &a)
+	a.Ended = e.endOf(ctx, &a.Request)
 	return a, nil
+}
+
+// endOf says how the call of a request ended, as far as that can be read.
+func (e *Engine) endOf(ctx context.Context, q *approval.Request) action.Code {
+	e.mu.Lock()
+	s := e.agents[q.Agent]
+	e.mu.Unlock()
+	if s == nil {
+		return ""
+	}
+	own := newSight()
+	if err := e.adopt(s, q.Task).readRecord(ctx, q.Intent, own); err != nil {
+		return ""
+	}
+	if o, ok := engine.Ended(&own.record, q.Intent); ok && own.leases[q.Intent].Phase == txn.Settle {
+		return o.Code
+	}
+	return ""
 }
 
 // desk passes the first requests of an agent on which somebody can decide.

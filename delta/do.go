@@ -74,8 +74,8 @@ func decided(ctx context.Context, o action.Outcome) mo.Result[action.Outcome] {
 	return mo.Ok(o)
 }
 
-// DoWait is Do that waits for a person where one is asked, until the request expires or ctx ends. When ctx ends first the
-// outcome is APPROVAL_REQUIRED: the call stays parked.
+// DoWait is Do that waits for a person where one is asked, until the request expires or ctx ends, also while a halt stands. When
+// ctx ends first the outcome is APPROVAL_REQUIRED: the call stays parked.
 func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 	if err := errors.Join(t.callable(), alive(ctx)); err != nil {
 		return mo.Err[action.Outcome](err)
@@ -90,6 +90,11 @@ func (t *Task) DoWait(ctx context.Context, c Call) mo.Result[action.Outcome] {
 	}
 	out := t.do(ctx, first)
 	t.passOnAfter(ctx, out.Code)
+	if first.held && t.awaitLift(ctx, c.Action) {
+		if next, ok := t.resume(ctx, c, ""); ok {
+			out = next
+		}
+	}
 	for parked := waits(out); out.Code == action.ApprovalRequired || out.Code == action.TaskPaused; {
 		if !t.await(ctx, out, c, &parked) {
 			return mo.Ok(out)
@@ -150,6 +155,12 @@ func (t *Task) resume(ctx context.Context, c Call, parked string) (action.Outcom
 			}
 		}
 		out := t.do(ctx, o)
+		if o.held {
+			if !t.awaitLift(ctx, c.Action) {
+				return out, false
+			}
+			continue
+		}
 		if out.Code != action.InFlight && (out.Code != action.Stale || !o.call.Resume) {
 			return out, true
 		}
@@ -288,6 +299,7 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 		case d.Recorded != nil:
 			return t.unveil(ctx, *d.Recorded)
 		case d.Txn == nil:
+			o.held = d.Held
 			return t.refused(o, d.Refusal)
 		}
 		if err := t.opened(); err != nil { // the versions that it pins may be those of another task of its id
@@ -318,7 +330,7 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 		} else {
 			t.advance(d.Txn, reply, own)
 		}
-		if d.Refusal != nil {
+		if o.held = d.Held; d.Refusal != nil {
 			return t.answer(ctx, o, &d)
 		}
 		out, again := t.fly(ctx, o, &d, view, reply, sent)

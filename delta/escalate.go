@@ -242,6 +242,16 @@ func (e *Engine) unpause(ctx context.Context, id string, goOn bool, by Identity,
 
 // awaitGoing waits until the task is not paused; false where ctx ended or the engine closes first.
 func (t *Task) awaitGoing(ctx context.Context) bool {
+	return t.awaitThat(ctx, func(v *engine.View) bool { return v.Task.Status != engine.Paused })
+}
+
+// awaitLift waits until nothing withholds an action any more, or its task has ended; false where ctx ended or the engine
+// closes first.
+func (t *Task) awaitLift(ctx context.Context, name string) bool {
+	return t.awaitThat(ctx, func(v *engine.View) bool { return v.Task.Status.Ended() || !v.Withheld(name) })
+}
+
+func (t *Task) awaitThat(ctx context.Context, goes func(*engine.View) bool) bool {
 	e := t.engine
 	for id := ""; ; {
 		decided, leave := e.await(id) // before looking, so that no answer slips through between
@@ -250,7 +260,7 @@ func (t *Task) awaitGoing(ctx context.Context) bool {
 		case e.winding(ctx):
 			leave()
 			return false
-		case err == nil && v.Task.Status != engine.Paused:
+		case err == nil && goes(v):
 			leave()
 			return true
 		case err == nil && v.Task.Paused != nil && v.Task.Paused.ID != id:

@@ -6,7 +6,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
-// exists says why a task cannot be started under an id that was used before: an id is never used twice.
+// exists says why a task cannot be started under an id that was used before: an id is
+// taken until its task was pruned.
 func (e *Engine) exists(ctx context.Context, a *agentState, local string) error {
 	t := &Task{engine: e, agent: a.agent, state: a, local: local}
 	if v, err := t.peek(ctx); err == nil && v.Exists() && !v.Task.Status.Ended() {

@@ -165,16 +165,13 @@ func (e *Engine) rulesNow() string {
 
 // compensate undoes a call that completed.
 func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow.Event, error) {
-	input, spilt, err := r.input(ctx, &c)
-	if spilt != nil || err != nil {
-		return spilt, err
-	}
 	call := Call{
-		ID: flowID + c.Call, Action: c.Action, Input: input, own: true, flow: true,
+		ID: flowID + c.Call, Action: c.Action, own: true, flow: true,
 		Provenance: action.Provenance{Goal: r.def.Name(), Decision: "compensate", PlanStep: "undo " + c.Intent, Reason: c.Step},
 	}
 	if c.Action == "" {
 		var out *action.Outcome
+		var err error
 		if call, out, err = r.declared(ctx, c, call); err != nil {
 			return nil, err
 		}
@@ -183,6 +180,14 @@ func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow
 			ev.Outcome = out
 			return ev, nil
 		}
+	}
+	if call.Input == nil { // it is made of the definition, or a person's
+		c.Action = call.Action
+		input, spilt, err := r.input(ctx, &c)
+		if spilt != nil || err != nil {
+			return spilt, err
+		}
+		call.Input = input
 	}
 	return r.governed(ctx, &c, call)
 }
@@ -204,6 +209,10 @@ func (r *flowRun) declared(ctx context.Context, c workflow.Command, call Call) (
 		f := action.Fail(action.NotLegal, "action %q does not declare here how that version of it is undone", d.begun.Action)
 		return call, &action.Outcome{Action: d.begun.Action, Code: f.Code, Failure: f}, nil
 	}
+	call.Action, call.Provenance.PlanStep = def.undoneBy, "undo "+d.begun.Intent
+	if len(c.Input) > 0 {
+		return call, nil, nil // a person's
+	}
 	raw, f, err := r.t.undoInput(ctx, d)
 	if err != nil {
 		return call, nil, err
@@ -211,7 +220,7 @@ func (r *flowRun) declared(ctx context.Context, c workflow.Command, call Call) (
 	if f != nil {
 		return call, &action.Outcome{Action: def.undoneBy, Code: f.Code, Failure: f}, nil
 	}
-	call.Action, call.Input, call.Provenance.PlanStep = def.undoneBy, raw, "undo "+d.begun.Intent
+	call.Input = raw
 	return call, nil, nil
 }
 

@@ -33,6 +33,10 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	if ver > 0 {
 		return r.childStands(ctx, c, known)
 	}
+	ev, err := r.breakerOpen(ctx, &c, v.Snap.Now)
+	if ev != nil || err != nil {
+		return ev, err
+	}
 	failed := func(f *action.Failure) (*workflow.Event, error) {
 		ev := r.answer(workflow.ChildEnded, &c)
 		ev.Failure = f
@@ -148,7 +152,7 @@ func childEvent(c workflow.Command, s *workflow.State, at int64) *workflow.Event
 			ev.Failure = action.Fail(action.Cancelled, "the nested workflow was cancelled")
 		}
 	case workflow.Unwind:
-		if ev.OK {
+		if ev.OK && len(s.Deeds) > 0 {
 			return nil // it does not know yet
 		}
 		ev.Kind, ev.OK, ev.Output, ev.Failure = workflow.ChildUnwound, true, nil, nil
@@ -365,56 +369,4 @@ func (r *flowRun) interrupt(ctx context.Context, c workflow.Command) (*workflow.
 			}
 		}
 	}
-}
-
-// conclude does what is left to do for an instance that has ended: its parent is told, and its task ends with a verdict.
-func (r *flowRun) conclude(ctx context.Context) error {
-	s := &r.k.State
-	if s.Status == workflow.Completed {
-		if err := r.established(ctx); err != nil {
-			return err
-		}
-	}
-	p, err := r.parent(ctx)
-	if err != nil {
-		return err
-	}
-	if p != nil {
-		err := r.e.tellFlow(ctx, p.Agent, p.Task, r.veil.met(), func(parent *workflow.State) *workflow.Event {
-			c, ok := about(parent, p.Child, workflow.Spawn, workflow.CancelChild, workflow.Unwind)
-			if !ok {
-				return nil
-			}
-			return childEvent(c, s, 0)
-		})
-		if err != nil {
-			return err
-		}
-		if s.Status == workflow.Completed && len(s.Deeds) > 0 {
-			r.told = r.k.Ver
-			return nil // its parent may want it undone; its task ends with the parent's
-		}
-	}
-	verdict, why := action.NotReached, "the workflow ended as "+string(s.Status)
-	switch s.Status {
-	case workflow.Completed:
-		verdict, why = action.Reached, "the workflow completed"
-	case workflow.Stopped:
-		verdict = action.Abandoned
-	}
-	if s.Failure != nil {
-		why += ": " + s.Failure.Message
-	}
-	err = r.t.conclude(ctx, action.Conclusion{Verdict: verdict, Reason: action.Cut(why), By: action.ByProgram}, "")
-	f := action.FailureOf(err)
-	if f != nil && f.Code == action.TaskPaused {
-		return nil // a person looks first: it is concluded when the task goes on
-	}
-	if f != nil && (f.Code == action.TaskClosed || f.Code == action.Cancelled) {
-		err = nil // it has ended
-	}
-	if err == nil {
-		r.told = r.k.Ver
-	}
-	return err
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/txn"
@@ -46,6 +48,58 @@ func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
 	}
 	err = r.look(ctx, true)
 	return err != nil, err
+}
+
+// conclude does what is left to do for an instance that has ended: its parent is told, and its task ends with a verdict.
+func (r *flowRun) conclude(ctx context.Context) error {
+	s := &r.k.State
+	if s.Status == workflow.Completed {
+		if err := r.established(ctx); err != nil {
+			return err
+		}
+	}
+	p, err := r.parent(ctx)
+	if err != nil {
+		return err
+	}
+	if p != nil {
+		err := r.e.tellFlow(ctx, p.Agent, p.Task, r.veil.met(), func(parent *workflow.State) *workflow.Event {
+			c, ok := about(parent, p.Child, workflow.Spawn, workflow.CancelChild, workflow.Unwind)
+			if !ok {
+				return nil
+			}
+			return childEvent(c, s, 0)
+		})
+		if err != nil {
+			return err
+		}
+		if s.Status == workflow.Completed && len(s.Deeds) > 0 {
+			r.told = r.k.Ver
+			return nil // its parent may want it undone; its task ends with the parent's
+		}
+	}
+	verdict, why := action.NotReached, "the workflow ended as "+string(s.Status)
+	switch s.Status {
+	case workflow.Completed:
+		verdict, why = action.Reached, "the workflow completed"
+	case workflow.Stopped:
+		verdict = action.Abandoned
+	}
+	if s.Failure != nil {
+		why += ": " + s.Failure.Message
+	}
+	err = r.t.conclude(ctx, action.Conclusion{Verdict: verdict, Reason: action.Cut(why), By: action.ByProgram}, "")
+	f := action.FailureOf(err)
+	if f != nil && f.Code == action.TaskPaused {
+		return nil // a person looks first: it is concluded when the task goes on
+	}
+	if f != nil && (f.Code == action.TaskClosed || f.Code == action.Cancelled) {
+		err = nil // it has ended
+	}
+	if err == nil {
+		r.told = r.k.Ver
+	}
+	return err
 }
 
 // rulesMoved has those who wait for other rules asked again where the rules changed while this one was being put down.
@@ -103,6 +157,48 @@ func (e *Engine) definitionIn(ctx context.Context, agent, task string, of *engin
 			return nil, ErrNoWorkflow
 		}
 	}
+}
+
+// fitsStep holds the output that an operator vouches for against the step whose call it ends: its schema, and what its undo is
+// made of. Whoever resolves it can still say better then.
+func (t *Task) fitsStep(ctx context.Context, begun *ledger.Event, output action.Document) error {
+	if !strings.HasPrefix(begun.Call, flowID) {
+		return nil
+	}
+	v, err := t.stands(ctx)
+	if err != nil || v.Task.Flow == nil {
+		return err
+	}
+	k, err := t.readFlow(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(k.State.Steps, func(s workflow.StepState) bool {
+		return s.Wait != nil && s.Wait.For == workflow.WaitResolution && s.Wait.Intent == begun.Intent
+	})
+	if i < 0 {
+		return nil // it undoes one, or the instance has not heard of it yet
+	}
+	def, err := t.engine.definitionIn(ctx, t.agent.name, t.local, v.Task.Flow)
+	if err != nil {
+		return err
+	}
+	step, text := k.State.Steps[i].Name, json.RawMessage(output.Text())
+	contract, err := def.Resolves(&k.State, step, text)
+	if err != nil {
+		return because(action.Fail(action.OutputInvalid, "the output does not do: %s; say what the call returned, as it did", action.TextOf(err)), err)
+	}
+	if len(contract) == 0 {
+		return nil
+	}
+	s, err := t.engine.flows.contract(contract)
+	if err != nil {
+		return fmt.Errorf("step %q: its output schema: %w", step, err)
+	}
+	if _, f := s.CheckOutput(text); f != nil {
+		return fmt.Errorf("step %q: %w", step, f)
+	}
+	return nil
 }
 
 // askRules makes the instances due that wait for other rules, once the policy has another version than when it was asked last.

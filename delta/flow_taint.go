@@ -80,8 +80,9 @@ func meets(a, b []string) bool {
 	return true
 }
 
-// stepPlaces are the secrets of a step: in what it is carried out with, in what it gives, in what people give it.
-type stepPlaces struct{ in, out, intake places }
+// stepPlaces are the secrets of a step: in what it is carried out with, in what it gives, in what people give it, and in what
+// the call takes that undoes it.
+type stepPlaces struct{ in, out, intake, undo places }
 
 // flowPlaces are the secrets of a workflow as one agent works on it.
 type flowPlaces struct {
@@ -94,7 +95,7 @@ type flowPlaces struct {
 // any reports whether there are any.
 func (f *flowPlaces) any() bool {
 	for _, s := range f.steps {
-		if len(s.in)+len(s.out)+len(s.intake) > 0 {
+		if len(s.in)+len(s.out)+len(s.intake)+len(s.undo) > 0 {
 			return true
 		}
 	}
@@ -176,6 +177,10 @@ func (w *taint) declared(s *workflow.Step, depth int) *stepPlaces {
 	if s.Hitl != nil {
 		p.intake = w.contract(s.Hitl.Intake)
 	}
+	for _, name := range w.a.undoers(s) {
+		takes, _ := w.a.secretsOf(name)
+		w.add(&p.undo, secretPlaces(takes)...)
+	}
 	if s.Workflow == "" || depth >= maxNested {
 		return p
 	}
@@ -189,6 +194,23 @@ func (w *taint) declared(s *workflow.Step, depth int) *stepPlaces {
 		p.intake = append(p.intake, nested.asked()...) // its questions may be put to this step's people
 	}
 	return p
+}
+
+// undoers are the actions of which one undoes a step: the step's own, or the one that its action declares; where only the
+// agent's card is at hand that one may be any.
+func (a *Agent) undoers(s *workflow.Step) []string {
+	switch d := a.defs[s.Action]; {
+	case s.Undo != nil:
+		return []string{s.Undo.Action}
+	case s.Action == "":
+		return nil
+	case a.card != nil:
+		return a.Actions()
+	case d == nil || d.undoneBy == "":
+		return nil
+	default:
+		return []string{d.undoneBy}
+	}
 }
 
 func (w *taint) contract(text []byte) places {

@@ -340,6 +340,9 @@ func (f *flowVeil) secretIn(s *workflow.State, ev *workflow.Event) places {
 		}
 		return p.out
 	case workflow.Amended:
+		if u := s.Unwind; u != nil && u.Wait != nil && u.Wait.ID == ev.Of {
+			return p.undo
+		}
 		return p.in
 	case workflow.Intake, workflow.Advised:
 		return p.intake

@@ -16,7 +16,8 @@ const DefaultThreshold = 4
 
 // Goal is what Start gives to an agent.
 type Goal struct {
-	// ID names the task within its agent; "" makes one up. An id is never used twice, not even for a task that ended.
+	// ID names the task within its agent; "" makes one up. An id is taken also by a task that
+	// ended, until that was pruned, see [Engine.Prune].
 	ID    string
 	Agent *Agent
 	Text  string

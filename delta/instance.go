@@ -28,6 +28,16 @@ func (i *Instance) Workflow() (name, version string) { return i.of.Workflow, i.o
 // String names the instance.
 func (i *Instance) String() string { return "workflow " + i.of.Workflow + " as " + i.t.ID() }
 
+// Definition returns what the instance runs by: as this engine has it, or else as the instance's ledger does. With that it can
+// be drawn, and nothing be run.
+func (i *Instance) Definition(ctx context.Context) (*workflow.Definition, error) {
+	d, err := i.t.engine.definitionIn(ctx, i.t.agent.name, i.t.local, &i.of)
+	if err != nil {
+		return nil, fmt.Errorf("definition of %s: %w", i, err)
+	}
+	return d, nil
+}
+
 // State returns how far the instance has come. In place of secrets stand digests, see [Instance.Reveal]. Of one that has not begun it is the zero value but for its names.
 func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 	k, err := i.t.readFlow(ctx)
@@ -56,16 +66,16 @@ func (i *Instance) Reveal(ctx context.Context, doc json.RawMessage) (json.RawMes
 	return doc, nil
 }
 
-// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules. Somebody must run
-// it: [Engine.Work], here or elsewhere.
+// Wait waits until the instance has ended, or nothing goes on any more without a person or other rules, in those nested in it
+// either: [Instance.Tree] says what is waited for. Somebody must run it: [Engine.Work], here or elsewhere.
 func (i *Instance) Wait(ctx context.Context) (workflow.State, error) {
 	for {
-		s, err := i.State(ctx)
-		if err != nil || len(s.Steps) > 0 && (s.Status.Terminal() || s.Parked()) {
-			return s, err
+		t, err := i.Tree(ctx)
+		if err != nil || t.Rests() {
+			return t.State, err
 		}
 		if !i.t.engine.pause(ctx, nil) {
-			return s, cmp.Or(context.Cause(ctx), ErrClosed)
+			return t.State, cmp.Or(context.Cause(ctx), ErrClosed)
 		}
 	}
 }
@@ -109,7 +119,8 @@ func (i *Instance) Signal(ctx context.Context, step string, by Identity, answer 
 	})
 }
 
-// Amend gives a step that waits after a denial, or for an operator, another input to be tried with. It passes all gates.
+// Amend gives a step that waits after a denial, or for an operator, another input to be tried with; so it does the call that
+// undoes a step and waits. It passes all gates.
 func (i *Instance) Amend(ctx context.Context, step string, by Identity, input json.RawMessage) error {
 	doc, no := schema.Canonical(input, 0)
 	if no != nil {

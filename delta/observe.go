@@ -23,6 +23,7 @@ type observed struct {
 	veil   *veiled // nil: nothing in it is secret
 	flight flight
 	flown  bool
+	held   bool // it is parked, and waits until a halt is lifted
 }
 
 // slate is what is noted about a call until it has ended, and read by nobody thereafter.

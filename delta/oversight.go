@@ -312,6 +312,11 @@ func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool,
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", intent, err)
 	}
+	if ok {
+		if err := t.fitsStep(ctx, &begun, doc); err != nil {
+			return fmt.Errorf("resolve %s: %w", intent, err)
+		}
+	}
 	found, run, err := t.resolution(ctx, &begun, doc)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", intent, err)

@@ -284,3 +284,21 @@ func TestPrerequisiteOnAWorkflowIsChecked(t *testing.T) {
 		})
 	}
 }
+
+// A nested workflow that had no effect has nothing to undo, and keeps nobody from undoing the rest.
+func TestANestedWorkflowWithoutEffectsIsUndoneByDoingNothing(t *testing.T) {
+	look := delta.Define("look", func(_ *delta.Context, in item) mo.Result[item] { return mo.Ok(in) }).
+		Describe("Look").Risk(1).Effect(action.None).MustBuild()
+	fails := delta.Define("fails", func(_ *delta.Context, in item) mo.Result[item] { return mo.Err[item](errors.New("broken")) }).
+		Describe("Fail").Risk(1).Effect(action.Idempotent).MustBuild()
+	agent := delta.NewAgent("ward").Grant(look, fails).MustBuild()
+	child := one(execute("look", "look"))
+	d := workflow.New("outer", "1").Input(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`).Owners("ana").
+		Step(workflow.Run("part", "sop").Map("id", "input.id")).Step(execute("fails", "fails", "part")).MustBuild()
+	e := engineFor(t, delta.Config{Authenticator: anybody, Poll: 5 * time.Millisecond, Workflows: delta.Workflows{Definitions: []*workflow.Definition{child, d}}})
+	i, err := e.StartWorkflow(t.Context(), d, delta.Goal{Agent: agent, Text: "look"}, json.RawMessage(`{"id":"p1"}`))
+	require.NoError(t, err)
+	s, err := i.Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, workflow.Failed, s.Status, "%+v", s.Waits())
+}

@@ -72,6 +72,7 @@ type bank struct {
 	got     []accountIn
 	told    []string // what proposers, verifiers and conditions were given
 	spoiled bool     // close fails
+	broken  string   // the action that fails besides
 }
 
 func newBank(t *testing.T) *bank {
@@ -83,6 +84,9 @@ func newBank(t *testing.T) *bank {
 			w.got = append(w.got, in)
 			if name == "close" && w.spoiled {
 				return mo.Err[accountOut](fmt.Errorf("close: no account with pin %s", in.Pin))
+			}
+			if name == w.broken {
+				return mo.Err[accountOut](fmt.Errorf("%s: no", name))
 			}
 			return mo.Ok(accountOut{in.ID, "token-" + in.Pin})
 		}
@@ -287,6 +291,42 @@ func TestI14_WorkflowSecretsStayWhereTheyBelong(t *testing.T) {
 	assert.Zero(t, ran)
 	assert.NotContains(t, w.store.all(), "MARK1234")
 	w.folds(run.Task())
+}
+
+// TestI14_SecretsOfAnAmendedUndoAreNotWrittenDown: what a person gives to a call that undoes a step, by a declaration of the
+// step's or of its action, reaches the function and nothing else.
+func TestI14_SecretsOfAnAmendedUndoAreNotWrittenDown(t *testing.T) {
+	for _, declared := range []bool{false, true} {
+		t.Run(fmt.Sprint("declared by the action: ", declared), func(t *testing.T) {
+			w := newBank(t)
+			w.broken = "back"
+			step := workflow.Execute("open", "open").Map("id", "input.id").Const("pin", `"1"`)
+			if !declared {
+				step = step.Undo("back", workflow.Mapping{"id": {From: "call.input.id"}, "pin": {From: "call.output.token"}})
+			}
+			w.outer = workflow.New("outer", "1").Owners("ana").Step(step).
+				Step(workflow.AskPerson("ask").Needs("open").Hitl(workflow.Hitl{Prompt: "?", Intake: json.RawMessage(`{"type":"string"}`)})).MustBuild()
+			e := w.open(testRing(t))
+			run, err := e.StartWorkflow(t.Context(), w.outer, Goal{ID: "g", Agent: w.agent, Approvers: []string{"ana"}}, []byte(`{"id":"o1"}`))
+			require.NoError(t, err)
+			_, err = run.Run(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, run.Cancel(t.Context(), w.as(e, "ana"), CancelMode{}, "enough"))
+			s, err := run.Run(t.Context())
+			require.NoError(t, err)
+			require.Len(t, s.Waits(), 1)
+			w.mu.Lock()
+			w.broken = ""
+			w.mu.Unlock()
+			require.NoError(t, run.Amend(t.Context(), "open", w.as(e, "ana"), []byte(`{"id":"o1","pin":"MARKamended"}`)))
+			s, err = run.Run(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, workflow.Stopped, s.Status)
+			assert.Equal(t, "MARKamended", w.got[len(w.got)-1].Pin)
+			assert.NotContains(t, w.store.all(), "MARKamended")
+			w.folds(run.t)
+		})
+	}
 }
 
 // TestI15_WorkflowWithoutItsKeyWaits: a worker that lacks the ring does nothing with an instance that carries secrets, takes

@@ -16,7 +16,7 @@ import (
 )
 
 // Calls that ended are kept for Config.Keep of the in-process store: so long a repeat is answered. An unknown outcome is
-// kept until it is resolved, and a task until it ended; the id of a task is never used twice.
+// kept until it is resolved, and a task until it ended; the id of a task is taken until it is pruned.
 func TestI09_KeptAsLongAsPromised(t *testing.T) {
 	ctx, start, ran := t.Context(), time.Now(), 0
 	var passed atomic.Int64 // the engine's goroutines read the clock too
@@ -82,7 +82,7 @@ func TestI09_KeptAsLongAsPromised(t *testing.T) {
 	_, err = engine.Open(ctx, "keeper~t")
 	require.ErrorIs(t, err, delta.ErrNoTask)
 	_, err = engine.Start(ctx, delta.Goal{ID: "t", Agent: agent})
-	require.Error(t, err, "an id is never used twice")
+	require.Error(t, err, "an id is taken also by a task that ended")
 	records, _, err := task.Ledger(ctx)
 	require.NoError(t, err, "the ledger is kept, and whole")
 	require.NotEmpty(t, records)

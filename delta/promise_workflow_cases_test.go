@@ -1,14 +1,18 @@
 package delta_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/samber/mo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
@@ -120,4 +124,119 @@ func TestC16_AnExpiredApprovalOfAWorkflowIsNoRejection(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who waits for an instance waits no longer than until the nested one rests, and is told what that waits for.
+func TestI18_WaitingEndsWhereANestedWorkflowWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFloor(t)
+		w.cfg.Poll = time.Second
+		d, child := nestedGate()
+		e := w.engine(child, d)
+		stop := w.working(e)
+		i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}})
+		s, err := i.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, workflow.Running, s.Status)
+		require.Empty(t, s.Waits(), "the nested one does")
+		tree, err := i.Tree(t.Context())
+		require.NoError(t, err)
+		assert.True(t, tree.Rests())
+		assert.Equal(t, i.ID(), tree.ID)
+		require.Len(t, tree.Nested, 1)
+		assert.Equal(t, "sub", tree.Nested[0].Step)
+		waits := tree.Waits()
+		require.Len(t, waits, 1)
+		assert.Equal(t, w.childOf(e, i).ID(), waits[0].ID)
+		assert.Equal(t, workflow.WaitApproval, waits[0].For)
+		require.NoError(t, e.Approve(t.Context(), waits[0].Approval, w.ana(e), "fine"))
+		time.Sleep(time.Minute)
+		s, err = i.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, workflow.Completed, s.Status)
+		tree, err = i.Tree(t.Context())
+		require.NoError(t, err)
+		assert.True(t, tree.Rests())
+		assert.Empty(t, tree.Nested)
+		stop()
+	})
+}
+
+// What a person says a call returned is held to what the step declares and its undo needs, while it can still be said better.
+func TestAResolvedOutputFitsItsStep(t *testing.T) {
+	back := workflow.Mapping{"id": {From: "call.output.id"}}
+	for _, c := range []struct {
+		name string
+		step workflow.StepBuilder
+		why  string
+	}{
+		{"its schema", execute("pay", "look").Output(`{"type":"object","required":["id"]}`), "id"},
+		{"its undo", execute("pay", "look").Undo("undo", back), `step "pay" could not be undone: map "id": "call.output.id"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newFloor(t)
+			w.looks()
+			d := one(c.step)
+			e := w.engine(d)
+			i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}})
+			s := w.run(i)
+			require.Len(t, s.Waits(), 1)
+			intent := s.Waits()[0].Intent
+			err := i.Task().Resolve(t.Context(), intent, w.ana(e), true, []byte(`{"di":"o1"}`), action.Cost{}, "it is there")
+			require.ErrorContains(t, err, c.why)
+			assert.Equal(t, action.OutputInvalid, action.FailureOf(err).Code)
+			require.NoError(t, i.Task().Resolve(t.Context(), intent, w.ana(e), true, []byte(`{"id":"o1"}`), action.Cost{}, "it is there"))
+			s = w.run(i)
+			assert.Equal(t, workflow.Completed, s.Status)
+			w.folds(i)
+		})
+	}
+}
+
+// looks gives the agent an action whose outcome nobody knows and whose output has no schema to speak of.
+func (w *floor) looks() {
+	look := delta.Define("look", func(_ *delta.Context, _ item) mo.Result[map[string]any] {
+		return mo.Err[map[string]any](action.Unknown(errors.New("the line broke")))
+	}).Describe("Look").Risk(1).Effect(action.Compensatable).MustBuild()
+	undo := delta.Define("undo", func(_ *delta.Context, in item) mo.Result[item] { return mo.Ok(in) }).Describe("Undo").Risk(1).Effect(action.Idempotent).MustBuild()
+	w.agent = delta.NewAgent("shop").Grant(look, undo).MustBuild()
+}
+
+// An undo that waits for a person is made with another input, be it the step's or the action's own.
+func TestC29_AParkedUndoIsAmended(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		step workflow.StepBuilder
+	}{
+		{"the step's", execute("pay", "charge").Undo("undo", workflow.Mapping{"id": {From: "call.input.id"}})},
+		{"the action's", execute("pay", "charge")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newFloor(t)
+			d := one(c.step, workflow.AskPerson("ask").Needs("pay").Hitl(workflow.Hitl{Prompt: "?", Who: []string{"ana"}, Intake: json.RawMessage(`{"type":"string"}`)}))
+			e := w.engine(d)
+			i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}})
+			w.run(i)
+			w.breaks("undo")
+			require.NoError(t, i.Cancel(t.Context(), w.ana(e), delta.CancelMode{}, "enough"))
+			s := w.run(i)
+			require.Equal(t, workflow.Unwinding, s.Status)
+			require.Len(t, s.Waits(), 1)
+			require.Equal(t, workflow.WaitOperator, s.Waits()[0].For)
+			w.mends("undo")
+			require.NoError(t, i.Amend(t.Context(), "pay", w.ana(e), json.RawMessage(`{"id":"o2"}`)))
+			s = w.run(i)
+			assert.Equal(t, workflow.Stopped, s.Status, "%+v", s)
+			assert.Empty(t, s.Left)
+			assert.Equal(t, []string{"charge o1", "undo o2"}, w.done())
+			w.folds(i)
+		})
+	}
+}
+
+// mends undoes breaks.
+func (w *floor) mends(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.fail, name)
 }

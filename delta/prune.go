@@ -45,7 +45,8 @@ type PruneReport struct {
 // Prune drops the ledgers of tasks that ended before a time. Each is verified and sealed to its end, exported where that is
 // asked for, and leaves a checkpoint in its agent's own ledger, task_pruned, before anything is dropped; a run that is
 // interrupted is simply repeated. A ledger that is not what was written stays, and is part of the error, which does not
-// keep the others from being dropped. The agent's own ledger stays. An id that was pruned is free again.
+// keep the others from being dropped. The agent's own ledger stays. An id that was pruned is free
+// again: two tasks may have had it, one after the other, so an Export must not write one over the other.
 func (e *Engine) Prune(ctx context.Context, p Pruning) (PruneReport, error) {
 	var out PruneReport
 	if err := errors.Join(alive(ctx), e.mine(p.By)); err != nil {

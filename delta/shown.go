@@ -19,6 +19,9 @@ type Approval struct {
 	State approval.State
 	Task  string          // full id
 	Votes []approval.Vote // consents so far, where several are needed
+	// Ended is how the call ended that was asked about, "" where it has not, or where the store keeps that no more. A call that was
+	// approved may end without having run: what it rests on may be gone by then. Only [Engine.Approval] says it.
+	Ended action.Code
 
 	Does      string           // the action's description; "" where this engine does not hold that version of it
 	Arguments []approval.Field // the input, value by value: nothing invisible, secrets hidden, bounded

@@ -91,6 +91,7 @@ func (w *shift) sweep(ctx context.Context) {
 			}},
 			{engine.QueueStarts, e.startDue},
 			{engine.QueueLasting, e.forgetLasting},
+			{engine.QueueFailures, e.forgetFailures},
 			{engine.QueueFlows, e.driveDue},
 		} {
 			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
@@ -194,13 +195,14 @@ func (e *Engine) runReady(ctx context.Context, s *agentState, member string) err
 	if err != nil {
 		return err
 	}
-	if v, err := t.peek(ctx); err != nil || v.Task.Status == engine.Paused {
+	if v, err := t.peek(ctx); err != nil || !v.Task.Status.Ended() && v.Withheld(parked.Action) {
 		return err // it waits on
 	}
 	o, err := t.again(ctx, parked)
 	if err != nil {
 		return err // another worker may hold that version
 	}
+	o.call.Alone = true
 	out := t.do(ctx, o)
 	t.passOnAfter(ctx, out.Code)
 	t.tellConcern(ctx)

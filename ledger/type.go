@@ -165,6 +165,9 @@ const (
 	Supervision Type = "supervision"
 	// FlowChild is a nested instance that was started, or ended: Child, Text.
 	FlowChild Type = "child"
+	// BreakerCount counts a failed child against its workflow, for all instances of the agent: Text, Child, and Expires when it
+	// counts no more.
+	BreakerCount Type = "breaker_count"
 	// BreakerTrip stops the regeneration of a nested workflow: Text.
 	BreakerTrip Type = "breaker_trip"
 	// UndoStart begins to undo Call, or Child.
@@ -198,7 +201,7 @@ var types = []Type{
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
 	AgentDeclared, AgentConfigured, TaskPruned, LedgerPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
-	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
+	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerCount, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
 }
 
 // Types returns every type, in the order of their declaration.

@@ -265,6 +265,12 @@ func (b *Bundle) Schema() string { return b.schema }
 // Actions returns the names of the declared actions, sorted.
 func (b *Bundle) Actions() []string { return slices.Sorted(maps.Keys(b.actions)) }
 
+// Declared returns how an action is declared, and whether it is. The caller changes nothing in it.
+func (b *Bundle) Declared(name string) (ActionType, bool) {
+	a, ok := b.actions[name]
+	return a, ok
+}
+
 // Agents returns the names of all agents that policies, grants, teams or levels of autonomy name, sorted.
 func (b *Bundle) Agents() []string {
 	names := map[string]bool{}

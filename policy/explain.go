@@ -13,8 +13,9 @@ type Finding struct {
 	Policy string `json:"policy"` // its name
 	Effect string `json:"effect"` // permit or forbid
 	// Says is "applies", "does not apply", "depends on the input" (of any input) or "fails".
-	Says   string `json:"says"`
-	Reason string `json:"reason,omitempty"` // why it fails, or what its author says of it
+	Says string `json:"says"`
+	// Reason is why it fails; where it applies or may, what its author says of it.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Explain says of every policy whose scope may hold the request what it decides, in the order of their names. All others
@@ -45,6 +46,9 @@ func (b *Bundle) Explain(r Request) (out []Finding, err error) {
 			}
 		} else {
 			f.say(b.evaluate(q, []*rule{p}))
+		}
+		if f.Says == "does not apply" {
+			f.Reason = "" // it reads as if it did
 		}
 		out = append(out, f)
 	}

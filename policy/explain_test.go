@@ -14,7 +14,7 @@ func TestExplainNamesWhatEveryPolicySays(t *testing.T) {
 		@id("d") permit (principal, action, resource) when { context.input.n < 5 };
 		@id("a") @reason("always") permit (principal, action, resource);
 		@id("c") forbid (principal, action, resource) when { context.tenant == "x" };
-		@id("b") forbid (principal, action, resource) when { context.risk.declared > 3 };
+		@id("b") @reason("too risky") forbid (principal, action, resource) when { context.risk.declared > 3 };
 		@id("e") permit (principal == Agent::"other", action, resource);`)
 	got, err := b.Explain(asked(`{"n":6}`))
 	require.NoError(t, err)

@@ -30,7 +30,8 @@ const (
 	// Timer wakes the instance at At: → [Fired].
 	Timer CommandKind = "timer"
 	// Compensate undoes the call Undoes (its call id; Intent is the engine's id): by a governed call of Action with Input
-	// under the call id Call or, where Action is "", as the action that was called declares: → [Called].
+	// under the call id Call or, where Action is "", as the action that was called declares, with Input where that is a
+	// person's: → [Called].
 	Compensate CommandKind = "compensate"
 	// Unwind has the child Child, which had completed, undo itself: its event is [Unwound]: → [ChildUnwound].
 	Unwind CommandKind = "unwind"

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -40,4 +41,24 @@ func (d *Definition) Contracts() (out []Contract) {
 		}
 	}
 	return out
+}
+
+// Resolves says what a person's word lacks that the call of a step succeeded: an output of which the step's undo can be made,
+// as its map needs it. It returns the schema that the output has to satisfy besides, nil where there is none; to check it is
+// for the caller. A step that the state does not know lacks nothing.
+func (d *Definition) Resolves(s *State, step string, output json.RawMessage) (contract json.RawMessage, err error) {
+	i, ok := d.at[step]
+	if !ok || len(s.Steps) != len(d.nodes) {
+		return nil, nil
+	}
+	n := &d.nodes[i]
+	if n.Undo != nil {
+		m := machine{d: d, s: *s}
+		deed := Deed{Step: step, Input: s.Steps[i].Proposal, Output: output}
+		if _, err := n.Undo.Map.hydrate(m.scopeOf(deed)); err != nil {
+			err = fmt.Errorf("step %q could not be undone: %w", step, err)
+			return bytes.Clone(n.Output), err
+		}
+	}
+	return bytes.Clone(n.Output), nil
 }

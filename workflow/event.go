@@ -40,8 +40,8 @@ const (
 	Approval EventKind = "approval"
 	// PolicyChanged ends waits after DENIED: Text is the version of the rules. A person's wish is none.
 	PolicyChanged EventKind = "policy_changed"
-	// Amended ends a wait after DENIED, or one for an operator, of a step that is to be executed: Output is the input it is
-	// to be tried with, By who says so. It passes the input contract and all gates.
+	// Amended ends a wait after DENIED, or one for an operator, of a step that is to be executed, or of the call that undoes
+	// one: Output is the input it is to be tried with, By who says so. It passes the input contract and all gates.
 	Amended EventKind = "amended"
 	// Resolved ends a wait after STARTED_UNKNOWN: OK and Output, or not OK. By, Cost.
 	Resolved EventKind = "resolved"

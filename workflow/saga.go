@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
@@ -42,14 +43,16 @@ func (m *machine) undoLast() {
 		m.issue(i, Command{Kind: Unwind, Child: d.Child})
 		return
 	}
-	c := Command{Kind: Compensate, Attempt: u.Attempt, Call: u.Call, Undoes: d.Call, Intent: d.Intent}
+	c := Command{Kind: Compensate, Attempt: u.Attempt, Call: u.Call, Undoes: d.Call, Intent: d.Intent, Input: u.Input}
 	if undo := m.d.nodes[i].Undo; undo != nil {
-		input, err := undo.Map.hydrate(m.scopeOf(d))
-		if err != nil {
+		c.Action = undo.Action
+		if input, err := undo.Map.hydrate(m.scopeOf(d)); len(u.Input) > 0 { // a person's word
+		} else if err != nil {
 			m.notUndone(notRun(action.InputInvalid, "undo step %s: %v", d.Step, err))
 			return
+		} else {
+			c.Input = input
 		}
-		c.Action, c.Input = undo.Action, input
 	}
 	if id := m.issue(i, c); u.Call == "" {
 		u.Call = id
@@ -59,7 +62,7 @@ func (m *machine) undoLast() {
 // undoneOne goes on with the deed before.
 func (m *machine) undoneOne() {
 	m.s.Deeds = m.s.Deeds[:len(m.s.Deeds)-1]
-	m.s.Unwind.Attempt, m.s.Unwind.Call = 0, ""
+	m.s.Unwind.Attempt, m.s.Unwind.Call, m.s.Unwind.Input = 0, "", nil
 	m.undo()
 }
 
@@ -69,7 +72,7 @@ func (m *machine) leave(why string) {
 	d.Why = why
 	m.s.Left = append(slices.Clip(m.s.Left), d)
 	m.s.Deeds = m.s.Deeds[:len(m.s.Deeds)-1]
-	m.s.Unwind.Attempt, m.s.Unwind.Call = 0, ""
+	m.s.Unwind.Attempt, m.s.Unwind.Call, m.s.Unwind.Input = 0, "", nil
 	m.note(m.d.at[d.Step], Entry{Kind: UndoLeft, Call: d.Call, Child: d.Child, Text: why})
 }
 
@@ -163,10 +166,18 @@ func (m *machine) childUnwound(e Event) {
 
 // unwindGoesOn ends the wait of an undoing.
 func (m *machine) unwindGoesOn(w Wait, e Event) Absorbed {
-	want := map[EventKind]WaitKind{Approval: WaitApproval, PolicyChanged: WaitPolicy, Resolved: WaitResolution, Resumed: WaitOperator}
+	want := map[EventKind]bool{
+		Approval:      w.For == WaitApproval,
+		PolicyChanged: w.For == WaitPolicy,
+		Amended:       (w.For == WaitPolicy || w.For == WaitOperator) && m.s.Deeds[len(m.s.Deeds)-1].Child == "",
+		Resolved:      w.For == WaitResolution,
+		Resumed:       w.For == WaitOperator,
+	}
 	switch {
-	case want[e.Kind] != w.For:
+	case !want[e.Kind]:
 		return AbsorbedKind
+	case e.Kind == Amended && !json.Valid(e.Output):
+		return AbsorbedMalformed
 	case e.Kind == PolicyChanged && (e.Text == "" || e.Text == w.Policy):
 		return AbsorbedAlready
 	}
@@ -174,8 +185,15 @@ func (m *machine) unwindGoesOn(w Wait, e Event) Absorbed {
 	if u.Wait = nil; e.Kind == PolicyChanged {
 		u.Policy = e.Text
 	}
-	m.note(m.d.at[w.Step], Entry{Kind: Control, Text: string(e.Kind), By: e.By})
+	note := Entry{Kind: Control, Text: string(e.Kind), By: e.By}
+	if e.Kind == Amended {
+		note.Digest = digestOf(e.Output)
+	}
+	m.note(m.d.at[w.Step], note)
 	switch {
+	case e.Kind == Amended:
+		u.Attempt, u.Call, u.Input = 0, "", e.Output
+		m.undoLast()
 	case e.Kind == Resolved && e.OK:
 		m.undoneOne()
 	case e.Kind == Resumed && e.OK:

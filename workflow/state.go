@@ -129,7 +129,7 @@ const (
 	WaitApproval   WaitKind = "approval"   // → [Approval]
 	WaitPolicy     WaitKind = "policy"     // → [PolicyChanged] or [Amended]; no person overrides a forbid
 	WaitResolution WaitKind = "resolution" // → [Resolved]
-	WaitOperator   WaitKind = "operator"   // → [Resumed] or, of what is to be executed, [Amended]
+	WaitOperator   WaitKind = "operator"   // → [Resumed] or, of what is to be executed or undone, [Amended]
 )
 
 // Wait is what a step, or the unwinding of an instance, waits for.
@@ -200,13 +200,14 @@ type Deed struct {
 
 // Undoing is how far the undoing of deeds has come.
 type Undoing struct {
-	Down    int    `json:"down"`              // until so many deeds are left
-	Phase   int    `json:"phase"`             // of an instance that goes on: the phase that is run again; else -1
-	Attempt int    `json:"attempt,omitempty"` // of undoing the last deed
-	Call    string `json:"call,omitempty"`    // the call id of the attempt under way
-	Pausing bool   `json:"pausing,omitempty"` // before another attempt
-	Policy  string `json:"policy,omitempty"`  // the version of the rules that was waited for last
-	Wait    *Wait  `json:"wait,omitempty"`
+	Down    int             `json:"down"`              // until so many deeds are left
+	Phase   int             `json:"phase"`             // of an instance that goes on: the phase that is run again; else -1
+	Attempt int             `json:"attempt,omitempty"` // of undoing the last deed
+	Call    string          `json:"call,omitempty"`    // the call id of the attempt under way
+	Pausing bool            `json:"pausing,omitempty"` // before another attempt
+	Policy  string          `json:"policy,omitempty"`  // the version of the rules that was waited for last
+	Input   json.RawMessage `json:"input,omitempty"`   // a person's, for undoing the last deed
+	Wait    *Wait           `json:"wait,omitempty"`
 }
 
 // Artifact returns the output of a step that is done.

@@ -59,8 +59,8 @@ func (m *machine) childEnded(i int, c Command, e Event) {
 		f = action.Fail(action.Failed, "the child failed")
 	}
 	m.note(i, Entry{Kind: ChildTrail, Child: c.Child, Text: "failed", Code: f.Code, Cost: e.Cost, Failure: f})
-	if f.Code != action.Cancelled {
-		m.trip(i)
+	if f.Code != action.Cancelled && !m.shut(i, f) {
+		m.trip(i, c.Child)
 	}
 	if e.Tree && st.Closing == nil {
 		m.markFailed(i, f)

@@ -54,6 +54,7 @@ const (
 	Climb          EntryKind = "escalation"      // a rung of the ladder is entered: Text
 	Supervised     EntryKind = "supervision"     // what the phase does about a failure: Text
 	ChildTrail     EntryKind = "child"           // Child was started, or ended: Text
+	BreakerCount   EntryKind = "breaker_count"   // Child failed, which its definition Text answers for: for all instances, while it Lasts
 	BreakerTrip    EntryKind = "breaker_trip"    // Text is the child's definition
 	UndoStart      EntryKind = "compensation"    // of Call, or of Child
 	UndoEnd        EntryKind = "compensated"     // how that ended: Code
@@ -79,4 +80,5 @@ type Entry struct {
 	Digest    string          `json:"digest,omitempty"` // SHA-256, hex
 	Text      string          `json:"text,omitempty"`
 	Failure   *action.Failure `json:"failure,omitempty"`
+	Lasts     int64           `json:"lasts,omitempty"` // µs
 }

@@ -3,6 +3,7 @@ package workflowfile_test
 import (
 	"fmt"
 
+	"github.com/seed-ab2cfece/delta-agents/workflow"
 	"github.com/seed-ab2cfece/delta-agents/workflowfile"
 )
 
@@ -77,4 +78,45 @@ func ExampleText() {
 	//   │ sorry               │   │ tell                 │
 	//   │ EXECUTION send-mail │   │ SUB_SOP notification │
 	//   └─────────────────────┘   └──────────────────────┘
+}
+
+// An instance on its graph: a person was asked and has answered, and the payment waits for an approval.
+func ExampleTextOf() {
+	d := workflow.New("refund", "2").
+		Step(workflow.AskPerson("ask").Hitl(workflow.Hitl{Who: []string{"desk"}, Intake: []byte(`{"type":"object"}`)})).
+		Step(workflow.Execute("pay", "charge-back").Needs("ask").Map(".", "steps.ask.output")).
+		Step(workflow.Execute("tell", "send-mail").Needs("pay").Map(".", "steps.pay.output")).
+		MustBuild()
+	s := workflow.State{Steps: []workflow.StepState{
+		{Name: "ask", Stage: workflow.StageDone},
+		{Name: "pay", Stage: workflow.StageParked, Wait: &workflow.Wait{For: workflow.WaitApproval}},
+		{Name: "tell"},
+	}}
+	fmt.Print(workflowfile.TextOf(d, &s))
+	// Output:
+	// refund 2
+	//
+	// ── refund
+	//
+	//        ┌────────────┐
+	//        │ ask        │
+	//        │ HUMAN desk │
+	//        │ ✓ done     │
+	//        └────────────┘
+	//               │
+	//               │
+	//               ▼
+	//   ┌───────────────────────┐
+	//   │ pay                   │
+	//   │ EXECUTION charge-back │
+	//   │ ◷ waits: approval     │
+	//   └───────────────────────┘
+	//               │
+	//               │
+	//               ▼
+	//    ┌─────────────────────┐
+	//    │ tell                │
+	//    │ EXECUTION send-mail │
+	//    │ · pending           │
+	//    └─────────────────────┘
 }

@@ -27,6 +27,7 @@ type box struct {
 	x, y, w, h int
 	lines      []string
 	kind       workflow.Type
+	mark       markKind
 }
 
 // wire is a way from the lower edge of a box to the upper edge of another, by corners.
@@ -53,6 +54,7 @@ type vertex struct {
 	x, y  int
 	in    []link
 	lines []string
+	mark  markKind
 }
 
 type link struct {
@@ -74,12 +76,12 @@ const maxRoom = 1_000_000
 // maxLine bounds a line of a box, in runes.
 const maxLine = 200
 
-func draw(d *workflow.Definition) drawing {
+func draw(d *workflow.Definition, marks map[string]mark) drawing {
 	s := d.Spec()
 	out := drawing{}
 	y, room := 1, maxRoom
 	for k := range s.Phases {
-		b, w, h := layout(s, k, &room)
+		b, w, h := layout(s, k, marks, &room)
 		b.y = y
 		for i := range b.boxes {
 			b.boxes[i].y += y + 2
@@ -98,9 +100,9 @@ func draw(d *workflow.Definition) drawing {
 }
 
 // layout places the steps of one phase, and takes what they need off the room that is left.
-func layout(s workflow.Spec, k int, room *int) (block, int, int) {
+func layout(s workflow.Spec, k int, marks map[string]mark, room *int) (block, int, int) {
 	p := s.Phases[k]
-	g := graphOf(s, k)
+	g := graphOf(s, k, marks)
 	b := block{title: p.Name, story: p.Storyline}
 	if g := p.Guard; g != nil {
 		b.title += ", if " + cmp.Or(g.Name, "a schema holds")
@@ -122,12 +124,12 @@ func layout(s workflow.Spec, k int, room *int) (block, int, int) {
 		}
 	}
 	if !fits {
-		g, b.wires = graphOf(s, k), nil
+		g, b.wires = graphOf(s, k, marks), nil
 		w, h = g.list(p)
 	}
 	for i := range g.v {
 		if v := &g.v[i]; v.step >= 0 {
-			b.boxes = append(b.boxes, box{v.x, v.y, v.w, v.h, v.lines, p.Steps[v.step].Type})
+			b.boxes = append(b.boxes, box{v.x, v.y, v.w, v.h, v.lines, p.Steps[v.step].Type, v.mark})
 		}
 	}
 	return b, w, h
@@ -137,7 +139,7 @@ func layout(s workflow.Spec, k int, room *int) (block, int, int) {
 const passing = 20
 
 // graphOf is the graph of a phase.
-func graphOf(s workflow.Spec, k int) *graph {
+func graphOf(s workflow.Spec, k int, marks map[string]mark) *graph {
 	p := s.Phases[k]
 	g := &graph{}
 	at := map[string]int{}
@@ -146,7 +148,9 @@ func graphOf(s workflow.Spec, k int) *graph {
 	}
 	for i, st := range p.Steps {
 		v := vertex{step: i}
-		v.write(describe(s, at, st))
+		lines, kind := marked(describe(s, at, st), marks, st.Name)
+		v.mark = kind
+		v.write(lines)
 		g.v = append(g.v, v)
 	}
 	for i, st := range p.Steps {

@@ -19,8 +19,13 @@ const (
 var fills = map[workflow.Type]string{workflow.Human: "#fff3d6", workflow.Reasoning: "#e6ecff", workflow.Execution: "#e2f5e7", workflow.SubSOP: "#f1e7fa"}
 
 // SVG draws the graph of a workflow as a picture that needs nothing else: the one of [Text], with a colour for each type.
-func SVG(d *workflow.Definition) []byte {
-	pic := draw(d)
+func SVG(d *workflow.Definition) []byte { return svg(d, nil) }
+
+// SVGOf draws an instance on the graph of its workflow: as [SVG], with a frame for each step that says how far it has come.
+func SVGOf(d *workflow.Definition, s *workflow.State) []byte { return svg(d, marksOf(s)) }
+
+func svg(d *workflow.Definition, marks map[string]mark) []byte {
+	pic := draw(d, marks)
 	pic.width = max(pic.width, utf8.RuneCountInString(d.Name()+d.Version())+4)
 	var b bytes.Buffer
 	w, h := pic.width*cellW, (pic.height-1)*cellH
@@ -81,7 +86,7 @@ func (w wire) svg(b *bytes.Buffer) {
 }
 
 func (x box) svg(b *bytes.Buffer) {
-	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="#555"/>`+"\n", x.x*cellW, x.y*cellH, x.w*cellW, x.h*cellH, fills[x.kind])
+	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" %s/>`+"\n", x.x*cellW, x.y*cellH, x.w*cellW, x.h*cellH, fills[x.kind], frames[x.mark])
 	for i, text := range x.lines {
 		weight := "normal"
 		if i == 0 {

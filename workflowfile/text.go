@@ -8,8 +8,13 @@ import (
 
 // Text draws the graph of a workflow for a terminal that shows box-drawing characters: the phases one below the other, and in
 // each the steps below what they need. "err" and "end" stand at edges that are not taken on success.
-func Text(d *workflow.Definition) string {
-	pic := draw(d)
+func Text(d *workflow.Definition) string { return text(d, nil) }
+
+// TextOf draws an instance on the graph of its workflow: as [Text], and in each step how far it has come.
+func TextOf(d *workflow.Definition, s *workflow.State) string { return text(d, marksOf(s)) }
+
+func text(d *workflow.Definition, marks map[string]mark) string {
+	pic := draw(d, marks)
 	c := newCanvas(pic.width, pic.height)
 	for _, b := range pic.blocks {
 		title := "── " + b.title + " "

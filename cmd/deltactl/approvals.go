@@ -45,13 +45,14 @@ type approvalRow struct {
 	Unshown   int              `json:"unshown"`
 	Consents  int              `json:"consents"`
 	Needed    int              `json:"needed"`
+	Ended     string           `json:"ended,omitempty"`
 }
 
 func newApprovalRow(a delta.Approval) approvalRow {
 	r := approvalRow{
 		ID: a.ID, Task: a.Task, Agent: a.Agent, Action: a.Action, Version: a.Version, State: string(a.State), Risk: a.Risk.Effective,
 		Cost: a.Forecast.String(), Requester: a.Requester, Asked: time.UnixMicro(a.Asked).UTC(), Why: a.Why,
-		Arguments: a.Arguments, Unshown: a.Unshown, Consents: len(a.Votes), Needed: a.Quorum.Need(),
+		Arguments: a.Arguments, Unshown: a.Unshown, Consents: len(a.Votes), Needed: a.Quorum.Need(), Ended: string(a.Ended),
 	}
 	if a.Expires > 0 {
 		at := time.UnixMicro(a.Expires).UTC()
@@ -170,7 +171,9 @@ func newApprovalsShow() *cobra.Command {
 		Use: "show APPROVAL", Short: "Show all that is to be known before deciding", Args: cobra.ExactArgs(1),
 		Long: `Show prints what is asked, why, what is at risk and how it differs from what was
 approved last. Nothing in it is invisible or can change how the rest looks; secrets
-are hidden. JSON is one element of the list.` + storeHelp,
+are hidden. The state is that of the consent; what became of the call is said beside
+it once it has ended: one that was approved may be refused when it is its turn, see
+deltactl trace. JSON is one element of the list, and "ended", the code of that end.` + storeHelp,
 		Example: "  deltactl approvals show desk~t1~01JA",
 		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
 			a, err := d.request(c.Context(), args[0])
@@ -180,7 +183,11 @@ are hidden. JSON is one element of the list.` + storeHelp,
 			if f.json {
 				return printJSON(c.OutOrStdout(), newApprovalRow(a))
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s\nstate     %s\n", strings.TrimRight(a.Explain(), "\n"), a.State)
+			state := string(a.State)
+			if a.Ended != "" {
+				state += ", and the call ended as " + string(a.Ended)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s\nstate     %s\n", strings.TrimRight(a.Explain(), "\n"), state)
 			return err
 		}),
 	}

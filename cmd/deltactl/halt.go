@@ -25,7 +25,9 @@ const haltHelp = `Halt stops agents, and keeps them from beginning anything, unt
 Once it says that it is halted nothing begins any more, on any worker. Calls under way
 are told to stop: with the next heartbeat of their worker, a third of its lease at
 most; with --after-calls they finish instead. Tasks of other agents that work for a
-halted agent, or task, are held with it. A worker that knows an agent which the store
+halted agent, or task, are held with it. Calls that wait for an approval, or have it,
+wait on: they can be approved meanwhile, and run once all is lifted, unless the request
+expires before. A worker that knows an agent which the store
 does not list notices a halt of everything within a poll interval (delta.Config.Poll).
 
 Everything, agents and actions are for operators; anybody may halt a task. To end

@@ -102,7 +102,8 @@ func newIntentsResolve() *cobra.Command {
 		Long: `Resolve writes down what you found out: --ok that the call succeeded, with what it
 returned, or --failed that it did not; and what it cost. What it reserved is settled,
 the outcome is learned from, and a call that succeeded counts as a prerequisite for
-others. Its output is not checked against a schema, for want of the action's own.
+others. Of a step of a workflow its output is held to what the step declares of it and
+its undo needs; to the action's own schema it is not, for want of that.
 It is for the task's approvers and for operators, never for whoever requested it.` + operatorsHelp + deedsHelp + storeHelp,
 		Example: "  deltactl intents resolve --ok --output '{\"charge\":\"ch_1\"}' --money '25 EUR' --reason 'it is in the statement' desk~t1 INTENT",
 		PreRunE: func(*cobra.Command, []string) (err error) {

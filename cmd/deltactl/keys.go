@@ -15,8 +15,7 @@ import (
 const keysHelp = `Keys makes and shows the file of keys that wrap the data keys in a store, see
 doc/secrets.md. Workers name it in Config.Keys, deltactl in --keys or DELTA_KEYS. The
 last key of the file wraps, all of them unwrap: an old key may go when nothing is
-wrapped under it any more, which is when all tasks from its time are pruned and their
-subjects erased. Keep the file where the store is not, and keep a copy: what is wrapped
+wrapped under it any more, which rewrap sees to. Keep the file where the store is not, and keep a copy: what is wrapped
 under a lost key is lost. Nothing here ever prints a key.`
 
 func newKeys() *cobra.Command {
@@ -24,7 +23,7 @@ func newKeys() *cobra.Command {
 		Use: "keys", Short: "Make, rotate and list the keys of secrets", Args: cobra.NoArgs, Long: keysHelp,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newKeysNew(), newKeysRotate(), newKeysList())
+	c.AddCommand(newKeysNew(), newKeysRotate(), newKeysList(), newKeysRewrap())
 	return c
 }
 
@@ -102,6 +101,40 @@ secrets in tasks whose data key it wraps, as KEY_UNAVAILABLE.`,
 		},
 	}
 	idFlag(c, &id)
+	return c
+}
+
+const rewrapHelp = `Rewrap wraps the data keys in the store again under the last key of the file, those too
+that were made before there was a file. Nothing else changes, and no call waits for it. When it
+says that nothing is left, older keys may leave the file. With --limit it stops after so
+many; interrupted, repeat it: what is done stays done.`
+
+func newKeysRewrap() *cobra.Command {
+	var f storeFlags
+	var limit int
+	c := &cobra.Command{
+		Use: "rewrap", Short: "Wrap the store's data keys under the last key", Args: cobra.NoArgs,
+		Long:    rewrapHelp + operatorsHelp + deedsHelp + storeHelp,
+		Example: "  deltactl keys rewrap --keys /etc/delta-agents/keys --limit 1000",
+		RunE: onDesk(&f, func(c *cobra.Command, d *desk, _ []string) error {
+			if limit < 0 {
+				return usageError{errors.New("--limit is negative")}
+			}
+			me, err := d.me(c.Context())
+			if err != nil {
+				return err
+			}
+			done, err := d.engine.Rewrap(c.Context(), me, limit)
+			did := newDeeds(c, &f)
+			if done.Keys+done.Already > 0 || err == nil {
+				did.add(deed{Did: "wrapped", What: fmt.Sprintf("%d keys", done.Keys), By: me.String()})
+				did.add(deed{Did: "left", What: map[bool]string{true: "more", false: "none"}[done.More], By: me.String()})
+			}
+			return errors.Join(err, did.end())
+		}),
+	}
+	c.Flags().IntVar(&limit, "limit", 0, "wrap at most so many (all)")
+	f.add(c)
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -85,7 +86,7 @@ func newLedgerExport() *cobra.Command {
 	}
 	f.add(c)
 	_ = c.Flags().MarkHidden("json") // an export is JSON lines in any case
-	c.Flags().StringVar(&f.out, "out", "", "file to write; standard output if not given")
+	c.Flags().StringVar(&f.out, "out", "", "new file to write; standard output if not given")
 	c.Flags().StringVar(&f.key, "key", "", "file of the secret key that signs the heads")
 	c.Flags().StringVar(&f.heads, "heads", "", "file to append the signed heads to")
 	c.Flags().BoolVar(&f.tasks, "tasks", false, "of an agent, its tasks' ledgers too")
@@ -107,11 +108,11 @@ func (f *exportFlags) run(c *cobra.Command, d *desk, args []string) (err error) 
 	}
 	w := c.OutOrStdout()
 	if f.out != "" {
-		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return err
+		file, fault := f.file()
+		if fault != nil {
+			return fault
 		}
-		defer func() { err = errors.Join(err, file.Sync(), file.Close()) }()
+		defer func() { err = errors.Join(err, f.closed(file, err)) }()
 		w = file
 	}
 	bar := &progress{w: c.ErrOrStderr()}
@@ -125,6 +126,32 @@ func (f *exportFlags) run(c *cobra.Command, d *desk, args []string) (err error) 
 		}
 	}
 	return nil
+}
+
+// file opens --out: a new file, or what is no file that could hold anything, such as a pipe. An export that is there may be
+// the only one of a ledger that was pruned since.
+func (f *exportFlags) file() (*os.File, error) {
+	if info, err := os.Stat(f.out); err == nil && !info.Mode().IsRegular() {
+		return os.OpenFile(f.out, os.O_WRONLY, 0)
+	}
+	file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("--out %s: it is there, and what was exported is not replaced; name another file, or move it away", f.out)
+	}
+	return file, err
+}
+
+// closed ends a file that was opened: half an export does not keep the next one from its name.
+func (f *exportFlags) closed(file *os.File, failed error) error {
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return errors.Join(err, file.Close())
+	}
+	err = errors.Join(file.Sync(), file.Close())
+	if failed != nil {
+		err = errors.Join(err, os.Remove(f.out))
+	}
+	return err
 }
 
 func (f *exportFlags) one(c *cobra.Command, d *desk, w io.Writer, name string, signers []ledger.Signer) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,8 +98,12 @@ hold it decides: applies, does not apply, fails (and then the call is denied). W
 
 Grants that agents hold in a program are not in the file and not asked.
 
+Warnings go to standard error: an action that the file does not declare though it
+declares others, an agent whose name is nearly that of one, an input that does not fit
+what the file declares of it.
+
 JSON: {"permit", "forbid", "reason", "ask", "version", "policies": [{"policy",
-"effect", "says", "reason"}]}.
+"effect", "says", "reason"}], "warnings"}.
 
 Exit code 0 says that an answer was found, whatever it is; with --fail, 1 that the
 call is denied.`
@@ -127,7 +132,8 @@ func newPolicyExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printExplained(c.OutOrStdout(), explained{d.Permit, d.Forbid, d.Reason, d.Ask, d.Version, nonNil(findings)}, asJSON); err != nil {
+			out := explained{d.Permit, d.Forbid, d.Reason, d.Ask, d.Version, nonNil(findings), doubts(b, &q, input)}
+			if err := printExplained(c, out, asJSON); err != nil {
 				return err
 			}
 			if fail && !d.Permit {
@@ -187,11 +193,55 @@ type explained struct {
 	Ask      string           `json:"ask,omitempty"`
 	Version  string           `json:"version"`
 	Policies []policy.Finding `json:"policies"`
+	Warnings []string         `json:"warnings"`
 }
 
-func printExplained(w io.Writer, r explained, asJSON bool) error {
+// doubts says what of a question does not go with what the rules declare: it was probably not meant.
+func doubts(b *policy.Bundle, q *policy.Request, input string) (all []string) {
+	all = []string{}
+	a, declared := b.Declared(q.Action)
+	if known := b.Actions(); !declared && len(known) > 0 {
+		all = append(all, fmt.Sprintf("the rules declare no action %q%s", q.Action, meant(q.Action, known)))
+	}
+	if known := b.Agents(); !slices.Contains(known, q.Agent) {
+		if like := meant(q.Agent, known); like != "" {
+			all = append(all, fmt.Sprintf("the rules name no agent %q%s", q.Agent, like))
+		}
+	}
+	if q.AnyInput || len(a.Input) == 0 {
+		return all
+	}
+	s, err := schema.Foreign(a.Input)
+	if err != nil {
+		return append(all, fmt.Sprintf("the input is held to nothing: the schema that the rules declare of %q: %v", q.Action, err))
+	}
+	if _, f := s.Check([]byte(input)); f != nil {
+		all = append(all, fmt.Sprintf("the input does not fit what the rules declare of %q, and no policy is asked about such a call: %s", q.Action, f.Explain()))
+	}
+	return all
+}
+
+// meant is `; did you mean "x"?` for the known name that is closest, "" where none is close.
+func meant(name string, known []string) string {
+	best, least := "", 1+len(name)/3
+	for _, k := range known {
+		if d := action.Distance(strings.ToLower(name), strings.ToLower(k)); d < least || d == least && best == "" {
+			best, least = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+func printExplained(c *cobra.Command, r explained, asJSON bool) error {
+	w := c.OutOrStdout()
 	if asJSON {
 		return printJSON(w, r)
+	}
+	for _, doubt := range r.Warnings {
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %s\n", doubt)
 	}
 	verdict := "denied"
 	if r.Permit {

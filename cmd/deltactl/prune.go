@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/internal/table"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
-	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 const pruneHelp = `Prune drops the ledgers of tasks that ended before a time. Each ledger is verified and
@@ -24,9 +20,12 @@ ledger gets a checkpoint (task_pruned: the link of its last record and how many 
 were), and only then it is dropped. A run that is interrupted is simply repeated. A
 ledger that is not what was written stays, and the exit code is 1.
 
+The id of a pruned task is free again; until then it is taken, also by a task that
+ended. An export never replaces another: that of a second task of an id is TASK~2.jsonl.
+
 Tasks whose state the store still keeps are left: it keeps it for a while after their
 end (redisstore.Config.Keep, 7 days where nothing is said), and as long as one of their
-calls runs or is of unknown outcome. The id of a pruned task is free again.
+calls runs or is of unknown outcome.
 
 With --own also what is older of the agents' own ledgers is dropped: what was learned,
 declared, configured and pruned. What that came to is carried over in a checkpoint
@@ -192,67 +191,4 @@ func (f *pruneFlags) one(ctx context.Context, d *desk, name string, p delta.Prun
 		row.Own, err = &ownRow{done.Records, done.Upto, done.Head, done.Resumed}, errors.Join(err, ownErr)
 	}
 	return row, err
-}
-
-// exportTo writes each ledger to a file of its own.
-func exportTo(dir string) func(context.Context, delta.Pruned, []txn.Stored) error {
-	return func(_ context.Context, t delta.Pruned, records []txn.Stored) error {
-		agent, task, _ := strings.Cut(t.ID, "~")
-		return writeLedger(filepath.Join(dir, fileName(agent)), fileName(task)+".jsonl", agent, task, ledger.Base{}, records)
-	}
-}
-
-// exportOwn writes what is dropped of an agent's own ledger to a file that no task's can be.
-func exportOwn(dir, agent string) func(context.Context, ledger.Base, []txn.Stored) error {
-	return func(_ context.Context, base ledger.Base, records []txn.Stored) error {
-		name := fmt.Sprintf("%d-%d.jsonl", records[0].Seq, records[len(records)-1].Seq)
-		return writeLedger(filepath.Join(dir, fileName(agent), "own"), name, agent, "", base, records)
-	}
-}
-
-// writeLedger writes a file whole or not at all, and durably before it returns.
-func writeLedger(under, name, agent, task string, base ledger.Base, records []txn.Stored) (err error) {
-	if err := os.MkdirAll(under, 0o700); err != nil {
-		return err
-	}
-	w, err := os.CreateTemp(under, ".export-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(w.Name())
-		}
-	}()
-	x := ledger.NewExporterFrom(w, agent, task, base)
-	for _, r := range records {
-		if err := x.Add(r); err != nil {
-			return errors.Join(err, w.Close())
-		}
-	}
-	_, err = x.End()
-	if err = errors.Join(err, w.Sync(), w.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(w.Name(), filepath.Join(under, name)); err != nil {
-		return err
-	}
-	return syncDir(under)
-}
-
-// fileName makes a name safe as that of a file; names have no slash, but may start with a dot.
-func fileName(name string) string {
-	name = url.PathEscape(name)
-	if strings.HasPrefix(name, ".") {
-		return "%2E" + name[1:]
-	}
-	return name
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -95,6 +95,21 @@ func tune(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(engine.Sync(ctx))
 }
 
+// anew is "anew AGENT TASK": it starts a task of an id that is free again, and ends it.
+func anew(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := context.Background()
+	store, err := redisstore.Open(ctx, redisstore.Config{URL: ts.Getenv("DELTA_STORE"), Prefix: ts.Getenv("DELTA_PREFIX")})
+	ts.Check(err)
+	engine, err := delta.New(delta.Config{Store: store})
+	ts.Check(err)
+	defer func() { ts.Check(errors.Join(engine.Close(ctx), store.Close())) }()
+	desk, attic := deskAgents()
+	t, err := engine.Start(ctx, delta.Goal{ID: args[1], Agent: map[string]*delta.Agent{"desk": desk, "attic": attic}[args[0]]})
+	ts.Check(err)
+	ts.Check(t.Done(ctx, "again"))
+	ts.Check(engine.Sync(ctx))
+}
+
 // storeEnv gives a script a store of its own on the tests' server.
 func storeEnv(e *testscript.Env, s *redistest.Server) {
 	name := strings.ReplaceAll(e.WorkDir[strings.LastIndexByte(e.WorkDir, '/')+1:], "script-", "")

@@ -97,35 +97,67 @@ func printWorkflows(c *cobra.Command, all []*workflow.Definition, asJSON bool) e
 
 func newWorkflowShow() *cobra.Command {
 	var f storeFlags
-	var svg, normal bool
+	var svg, normal, graph bool
 	c := &cobra.Command{
 		Use: "show INSTANCE|FILE", Short: "Show an instance, or draw a file", Args: cobra.ExactArgs(1),
-		Long: `Show says of an instance how far each step has come, what waits for whom, and what
-exactly is asked: the question, what it is about, and the schema of the answer.
+		Long: `Show says of an instance how far each step has come, which instances are nested in it
+now, what waits for whom, with the id of the approval or of the call of unknown outcome,
+and what exactly is asked: the question, what it is about, and the schema of the answer.
+With --graph or --svg it draws the instance on the graph of its workflow instead: which
+steps are done, run, wait for what, failed, are skipped or still to come.
 
 Of a file it draws the graph: its phases one below the other, and in each the steps
 below what they need. Edges that are not taken on success say so. It needs no store.
 
-JSON of an instance: what list prints of it, and {"progress": [{"step", "stage",
+JSON of an instance: what list prints of it, and {"nested": [{"step", "instance",
+"workflow", "status"}], "progress": [{"step", "stage",
 "iterations", "attempts", "cost", "failure"}], "questions": [{"step", "prompt",
 "description", "who", "critique", "input", "schema"}], "not_undone", "spent"}; of a
 file: the workflow as JSON.` + storeHelp,
-		Example: "  deltactl workflow show desk~t1\n  deltactl workflow show examples/workflow/refund.yaml\n  deltactl workflow show --svg refund.yaml > refund.svg",
+		Example: "  deltactl workflow show desk~t1\n  deltactl workflow show --graph desk~t1\n  deltactl workflow show examples/workflow/refund.yaml\n  deltactl workflow show --svg refund.yaml > refund.svg",
 		RunE: func(c *cobra.Command, args []string) error {
 			if !isInstance(args[0]) {
 				return drawWorkflow(c, args[0], svg, normal, f.json)
 			}
-			if svg || normal {
-				return usageError{errors.New("--svg and --yaml go with a file")}
+			if normal {
+				return usageError{errors.New("--yaml goes with a file")}
 			}
-			return onDesk(&f, func(c *cobra.Command, d *desk, args []string) error { return printInstance(c, d, &f, args[0]) })(c, args)
+			return onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
+				if svg || graph {
+					return d.draw(c, args[0], svg)
+				}
+				return printInstance(c, d, &f, args[0])
+			})(c, args)
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&svg, "svg", false, "draw a picture of a file instead of characters")
+	c.Flags().BoolVar(&svg, "svg", false, "draw a picture of the graph instead of characters")
+	c.Flags().BoolVar(&graph, "graph", false, "draw an instance on the graph of its workflow")
 	c.Flags().BoolVar(&normal, "yaml", false, "print a file as YAML in its usual form")
-	c.MarkFlagsMutuallyExclusive("svg", "yaml", "json")
+	c.MarkFlagsMutuallyExclusive("svg", "graph", "yaml", "json")
 	return c
+}
+
+// draw draws an instance on the graph of its workflow.
+func (d *desk) draw(c *cobra.Command, id string, svg bool) error {
+	run, _, err := d.instance(c.Context(), id)
+	if err != nil {
+		return err
+	}
+	s, err := run.State(c.Context())
+	if err != nil {
+		return err
+	}
+	def, err := run.Definition(c.Context())
+	if err != nil {
+		return fmt.Errorf("%w; an instance that has not begun is drawn from its file", err)
+	}
+	out := []byte(workflowfile.TextOf(def, &s))
+	if svg {
+		out = workflowfile.SVGOf(def, &s)
+	}
+	_, err = c.OutOrStdout().Write(out)
+	return err
 }
 
 func drawWorkflow(c *cobra.Command, path string, svg, normal, asJSON bool) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,8 +46,17 @@ type questionRow struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
+// nestedRow is an instance that a step waits for.
+type nestedRow struct {
+	Step     string `json:"step"`
+	Instance string `json:"instance"`
+	Workflow string `json:"workflow"`
+	Status   string `json:"status"`
+}
+
 type shownInstance struct {
 	instanceRow
+	Nested    []nestedRow   `json:"nested"`
 	Progress  []stepRow     `json:"progress"`
 	Questions []questionRow `json:"questions"`
 	Undone    []string      `json:"not_undone"` // effects that nothing undid
@@ -58,11 +68,12 @@ func (d *desk) show(ctx context.Context, id string) (shownInstance, error) {
 	if err != nil {
 		return shownInstance{}, err
 	}
-	s, err := run.State(ctx)
+	tree, err := run.Tree(ctx)
 	if err != nil {
 		return shownInstance{}, err
 	}
-	out := shownInstance{instanceRow: newInstanceRow(t, &s), Progress: []stepRow{}, Questions: []questionRow{}, Undone: []string{}, Spent: s.Cost.String()}
+	s := &tree.State
+	out := shownInstance{instanceRow: newInstanceRow(t, &tree), Nested: []nestedRow{}, Progress: []stepRow{}, Questions: []questionRow{}, Undone: []string{}, Spent: s.Cost.String()}
 	for i := range s.Steps {
 		x := &s.Steps[i]
 		stage := string(x.Stage)
@@ -70,6 +81,14 @@ func (d *desk) show(ctx context.Context, id string) (shownInstance, error) {
 			stage = "pending"
 		}
 		out.Progress = append(out.Progress, stepRow{x.Name, stage, x.Iteration, x.Attempt, x.Cost.String(), x.Failure})
+	}
+	for i := range tree.Nested {
+		n := &tree.Nested[i]
+		status := string(n.State.Status)
+		if len(n.State.Steps) == 0 {
+			status = "new"
+		}
+		out.Nested = append(out.Nested, nestedRow{n.Step, n.ID, n.State.Workflow, status})
 	}
 	for i := range s.Outstanding {
 		if q := &s.Outstanding[i]; q.Kind == workflow.Ask {
@@ -92,7 +111,7 @@ func printInstance(c *cobra.Command, d *desk, f *storeFlags, id string) error {
 		return printJSON(out, x)
 	}
 	head := table.New(out, "instance", "workflow", "version", "status", "steps", "spent")
-	head.Row(x.ID, x.Workflow, x.Version, x.standing(), fmt.Sprintf("%d/%d", x.Ended, x.Steps), x.Spent)
+	head.Row(x.ID, x.Workflow, x.Version, x.standing(), x.progress(), x.Spent)
 	steps := table.New(out, "step", "stage", "iterations", "attempts", "failure")
 	for _, r := range x.Progress {
 		steps.Row(r.Step, r.Stage, r.Iteration, r.Attempt, failureCell(r.Failure))
@@ -106,10 +125,19 @@ func printInstance(c *cobra.Command, d *desk, f *storeFlags, id string) error {
 	for _, w := range x.Undone {
 		fmt.Fprintf(out, "\nnot undone\t%s\n", action.Visible(w))
 	}
+	if len(x.Nested) > 0 {
+		nested := table.New(out, "nested", "instance", "workflow", "status")
+		for _, n := range x.Nested {
+			nested.Row(n.Step, n.Instance, orNil(n.Workflow), n.Status)
+		}
+		if err := spaced(c, nested); err != nil {
+			return err
+		}
+	}
 	if len(x.Waits) > 0 {
-		waits := table.New(out, "waits", "for", "since", "who", "why")
+		waits := table.New(out, "waits", "for", "instance", "since", "approval or intent", "who", "why")
 		for _, w := range x.Waits {
-			waits.Row(w.Step, w.For, w.Since.Format(time.RFC3339), orNil(strings.Join(w.Who, ", ")), orNil(action.CutTo(w.Reason, 120)))
+			waits.Row(w.Step, w.For, cmp.Or(w.Instance, x.ID), w.Since.Format(time.RFC3339), orNil(cmp.Or(w.Approval, w.Intent)), orNil(strings.Join(w.Who, ", ")), orNil(action.CutTo(w.Reason, 120)))
 		}
 		if err := spaced(c, waits); err != nil {
 			return err
@@ -144,8 +172,8 @@ func newWorkflowWait() *cobra.Command {
 	var limit, every time.Duration
 	c := &cobra.Command{
 		Use: "wait INSTANCE", Short: "Wait until an instance ends, or waits for a person", Args: cobra.ExactArgs(1),
-		Long: `Wait waits until an instance has ended, or waits for a person or other rules; then it
-prints it as list does. Whether anything goes on is up to its workers. On a terminal it
+		Long: `Wait waits until an instance has ended, or it, or whatever is nested in it, waits for a
+person or other rules and nothing else goes on; then it prints it as list does. Whether anything goes on is up to its workers. On a terminal it
 shows how many steps have ended.
 
 Exit code 0: it completed, or waits; 1: it failed, was cancelled, or the time is up.` + storeHelp,
@@ -182,7 +210,7 @@ func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) 
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		s, err := run.State(c.Context())
+		tree, err := run.Tree(c.Context())
 		if err != nil {
 			return r, err
 		}
@@ -190,7 +218,7 @@ func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) 
 		if err != nil {
 			return r, err
 		}
-		r = newInstanceRow(t, &s)
+		r = newInstanceRow(t, &tree)
 		if bar == nil && r.Steps > 0 {
 			bar = table.Progress(c.ErrOrStderr(), int64(r.Steps))
 			defer bar.Done()
@@ -199,7 +227,7 @@ func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) 
 			bar.Add(int64(r.Ended - shown))
 			shown = r.Ended
 		}
-		if over(&r) || len(s.Steps) > 0 && s.Parked() {
+		if over(&r) || tree.Rests() {
 			return r, nil
 		}
 		select {
@@ -221,7 +249,7 @@ func printAwaited(c *cobra.Command, f *storeFlags, r *instanceRow) error {
 		err = printJSON(c.OutOrStdout(), r)
 	} else {
 		t := table.New(c.OutOrStdout(), "instance", "workflow", "version", "status", "steps", "waits")
-		t.Row(r.ID, r.Workflow, r.Version, r.standing(), fmt.Sprintf("%d/%d", r.Ended, r.Steps), r.waiting())
+		t.Row(r.ID, r.Workflow, r.Version, r.standing(), r.progress(), r.waiting())
 		err = t.Flush()
 	}
 	if err == nil && over(r) && r.Status != string(workflow.Completed) {

@@ -24,13 +24,15 @@ those that have and are not pruned yet.
 Columns:
   status  running, unwinding (it undoes what it completed), completed, failed, cancelled;
           begun by nobody yet is new, and paused is one that is held back
-  steps   how many have ended, of all
+  steps   how many are done, of all, and how many failed or were skipped
   waits   what it waits for that a person or other rules end: intake, approval, policy,
-          resolution, operator; each with its step. deltactl workflow show says more
+          resolution, operator; each with its step, and with the instance where one
+          that is nested in it waits. deltactl workflow show says more
 
 JSON: {"instances": [{"id", "workflow", "version", "parent", "status", "paused",
-"ended_steps", "steps", "waits": [{"step", "for", "since", "reason", "code", "who",
-"approval", "intent"}], "failure", "goal"}], "next"}.`
+"ended_steps", "failed_steps", "skipped_steps", "steps", "waits": [{"step", "for", "since", "reason", "code", "who",
+"approval", "intent", "instance"}], "failure", "goal"}], "next"}; "instance" is said where
+a nested one waits.`
 
 type waitRow struct {
 	Step     string    `json:"step,omitempty"`
@@ -41,6 +43,7 @@ type waitRow struct {
 	Who      []string  `json:"who,omitempty"`
 	Approval string    `json:"approval,omitempty"`
 	Intent   string    `json:"intent,omitempty"`
+	Instance string    `json:"instance,omitempty"` // a nested one that waits
 }
 
 type instanceRow struct {
@@ -51,13 +54,16 @@ type instanceRow struct {
 	Status   string          `json:"status"`
 	Paused   bool            `json:"paused"`
 	Ended    int             `json:"ended_steps"`
+	Failed   int             `json:"failed_steps"`
+	Skipped  int             `json:"skipped_steps"`
 	Steps    int             `json:"steps"`
 	Waits    []waitRow       `json:"waits"`
 	Failure  *action.Failure `json:"failure,omitempty"`
 	Goal     string          `json:"goal,omitempty"`
 }
 
-func newInstanceRow(t delta.TaskStanding, s *workflow.State) instanceRow {
+func newInstanceRow(t delta.TaskStanding, tree *delta.InstanceTree) instanceRow {
+	s := &tree.State
 	r := instanceRow{
 		ID: t.ID, Workflow: t.Workflow, Version: t.Version, Parent: t.Parent, Status: string(s.Status), Paused: s.Held,
 		Steps: len(s.Steps), Waits: []waitRow{}, Failure: s.Failure, Goal: t.Goal,
@@ -72,11 +78,33 @@ func newInstanceRow(t delta.TaskStanding, s *workflow.State) instanceRow {
 		if s.Steps[i].Stage.Ended() {
 			r.Ended++
 		}
+		switch s.Steps[i].Stage {
+		case workflow.StageFailed:
+			r.Failed++
+		case workflow.StageSkipped:
+			r.Skipped++
+		}
 	}
-	for _, w := range s.Waits() {
-		r.Waits = append(r.Waits, waitRow{w.Step, string(w.For), time.UnixMicro(w.Since).UTC(), w.Reason, string(w.Code), w.Who, w.Approval, w.Intent})
+	for _, w := range tree.Waits() {
+		row := waitRow{w.Step, string(w.For), time.UnixMicro(w.Since).UTC(), w.Reason, string(w.Code), w.Who, w.Approval, w.Intent, w.ID}
+		if w.ID == tree.ID {
+			row.Instance = ""
+		}
+		r.Waits = append(r.Waits, row)
 	}
 	return r
+}
+
+// progress is how far it has come as a table shows it: a step that failed or was skipped has ended and is not done.
+func (r *instanceRow) progress() string {
+	out := fmt.Sprintf("%d/%d", r.Ended-r.Failed-r.Skipped, r.Steps)
+	if r.Failed > 0 {
+		out += fmt.Sprintf(", %d failed", r.Failed)
+	}
+	if r.Skipped > 0 {
+		out += fmt.Sprintf(", %d skipped", r.Skipped)
+	}
+	return out
 }
 
 // standing is the status as a table shows it.
@@ -90,7 +118,11 @@ func (r *instanceRow) standing() string {
 func (r *instanceRow) waiting() any {
 	var all []string
 	for _, w := range r.Waits {
-		all = append(all, strings.TrimSpace(w.For+" "+w.Step))
+		what := strings.TrimSpace(w.For + " " + w.Step)
+		if w.Instance != "" {
+			what += " of " + w.Instance
+		}
+		all = append(all, what)
 	}
 	return orNil(strings.Join(all, ", "))
 }
@@ -152,7 +184,7 @@ func printInstances(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, q 
 	t := table.New(c.OutOrStdout(), "instance", "workflow", "version", "status", "steps", "waits")
 	for i := range out.Instances {
 		r := &out.Instances[i]
-		t.Row(r.ID, r.Workflow, r.Version, r.standing(), fmt.Sprintf("%d/%d", r.Ended, r.Steps), r.waiting())
+		t.Row(r.ID, r.Workflow, r.Version, r.standing(), r.progress(), r.waiting())
 	}
 	more(c, out.Next)
 	return t.Flush()
@@ -163,8 +195,8 @@ func (d *desk) instanceRow(ctx context.Context, t delta.TaskStanding) (instanceR
 	if err != nil {
 		return instanceRow{}, err
 	}
-	s, err := run.State(ctx)
-	return newInstanceRow(t, &s), err
+	tree, err := run.Tree(ctx)
+	return newInstanceRow(t, &tree), err
 }
 
 // instance opens an instance by "agent~task".
@@ -282,8 +314,9 @@ func newWorkflowAmend() *cobra.Command {
 	c := &cobra.Command{
 		Use: "amend INSTANCE INPUT", Short: "Give a step another input", Args: cobra.ExactArgs(2),
 		Long: `Amend gives a step that was denied, or that waits for an operator, another input to be
-tried with: a JSON document, @FILE, or - for the standard input. It passes the schema
-and every gate like any other; nobody overrides a denial.`,
+tried with: a JSON document, @FILE, or - for the standard input. Where the call waits
+that undoes the step, it is the input of that. It passes the schema and every gate like
+any other; nobody overrides a denial.`,
 		Example: `  deltactl workflow amend desk~t1 --step charge-back '{"orderId": "ORD-7", "amount": 30}'`,
 	}
 	c.Flags().StringVar(&step, "step", "", "which step, where several wait")

@@ -41,6 +41,38 @@ func dock(owner string) (*delta.Agent, *workflow.Definition) {
 	return delta.NewAgent("dock").Grant(pack, unpack).MustBuild(), def
 }
 
+// crate is a workflow that runs another, which packs once a person consents.
+func crate() (parent, child *workflow.Definition) {
+	const input = `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`
+	child = workflow.New("wrap", "1").Input(input).Step(workflow.Execute("seal", "seal").Map("id", "input.id")).MustBuild()
+	return workflow.New("crate", "1").Input(input).Step(workflow.Run("inner", "wrap").Map("id", "input.id")).MustBuild(), child
+}
+
+// nest is "nest TASK": a worker starts an instance of crate, or goes on with it, until it rests.
+func nest(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := context.Background()
+	store, err := redisstore.Open(ctx, redisstore.Config{URL: ts.Getenv("DELTA_STORE"), Prefix: ts.Getenv("DELTA_PREFIX")})
+	ts.Check(err)
+	me, err := user.Current()
+	ts.Check(err)
+	parent, child := crate()
+	seal := delta.Define("seal", func(_ *delta.Context, in parcel) mo.Result[parcel] { return mo.Ok(in) }).
+		Describe("Seal a crate").Risk(1).RequireApproval().Effect(action.Idempotent).MustBuild()
+	agent := delta.NewAgent("yard").Grant(seal).MustBuild()
+	engine, err := delta.New(delta.Config{Store: store, Authenticator: delta.VoucherFunc(osUser), Workflows: delta.Workflows{Definitions: []*workflow.Definition{parent, child}}})
+	ts.Check(err)
+	defer func() { ts.Check(errors.Join(engine.Close(ctx), store.Close())) }()
+	ts.Check(engine.Register(agent))
+	run, err := engine.OpenWorkflow(ctx, "yard~"+args[0])
+	if errors.Is(err, delta.ErrNoTask) {
+		run, err = engine.StartWorkflow(ctx, parent, delta.Goal{ID: args[0], Agent: agent, Approvers: []string{me.Username}, Requester: "bo"}, []byte(`{"id":"c1"}`))
+	}
+	ts.Check(err)
+	_, err = run.Run(ctx)
+	ts.Check(err)
+	ts.Check(engine.Sync(ctx))
+}
+
 // ship is "ship TASK [PARCEL [OWNER]]": a worker starts an instance on the script's store, or goes on with one, until it rests.
 func ship(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()

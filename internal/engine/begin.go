@@ -137,8 +137,13 @@ func (r *round) refuse(f *action.Failure) Decision {
 	if r.silent {
 		return Decision{Refusal: f}
 	}
-	over := len(r.closing) > 0 && r.ask == nil                                                       // the request this call waited for is over
-	ends := r.parked != "" && r.ask == nil && (r.call.Resume || over) && f.Code != action.TaskPaused // it waits on
+	over := len(r.closing) > 0 && r.ask == nil // the request this call waited for is over
+	passes := r.parked != "" && !over && r.passes(f)
+	held := passes && r.halted
+	if passes && r.call.Resume {
+		return Decision{Refusal: f, Held: held}
+	}
+	ends := r.parked != "" && r.ask == nil && (r.call.Resume || over) && !passes
 	t := r.txn(txn.Refuse, r.intent())
 	switch {
 	case r.ask != nil && r.parked == "":
@@ -154,10 +159,23 @@ func (r *round) refuse(f *action.Failure) Decision {
 	}
 	e := r.refused(f, ends)
 	if r.tally(&e) && r.mutable(f, ends) { // it is true by the pins alone
-		return Decision{Txn: r.txn(txn.Plain, ""), Refusal: f, Muted: true}
+		return Decision{Txn: r.txn(txn.Plain, ""), Refusal: f, Held: held, Muted: true}
 	}
 	r.refusal(t, &e, f.Code)
-	return Decision{Txn: t, Refusal: f}
+	return Decision{Txn: t, Refusal: f, Held: held}
+}
+
+// passes reports a refusal that may pass by itself or by a person's word, and says nothing of the call: a parked one, approved
+// or not, waits on for as long as its request stands. What a caller is told of the call itself he acts on; a call that
+// nobody waits for sits that out too.
+func (r *round) passes(f *action.Failure) bool {
+	switch f.Code {
+	case action.TaskPaused:
+		return true
+	case action.Unavailable, action.RateLimited:
+		return r.call.Alone
+	}
+	return r.halted
 }
 
 func (r *round) refused(f *action.Failure, ends bool) ledger.Event {

@@ -77,6 +77,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
+	case ledger.BreakerCount:
+		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFailures, Val: failureMember(e), N: e.Expires})
 	case ledger.FlowDone:
 		c.done(e, text)
 	case ledger.FlowUndone:
@@ -131,6 +133,10 @@ func (c *changes) count(key string, n int64) {
 		k.Soft = true // limits are pinned by who begins; what was used is never refused
 		c.add(k)
 	}
+}
+
+func count(key string, n, lo, hi int64) txn.Clause {
+	return txn.Clause{Op: txn.Count, Scope: txn.Task, Key: key, N: n, Min: lo, Max: hi}
 }
 
 // member names an intent in a queue of the agent.

@@ -25,6 +25,7 @@ type Call struct {
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
 	Resume bool            // the parked intent itself, not a new call of the same input
+	Alone  bool            // nobody waits for it: it sits out what may pass, until its approval expires
 	Leased bool            // a lease of a shared pool was tried: what the agent has is what there is
 	Flow   bool            // the task's workflow commands it
 	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
@@ -53,6 +54,8 @@ type Decision struct {
 	Txn *txn.Txn
 	// Refusal is the answer once Txn is accepted; nothing may run.
 	Refusal *action.Failure
+	// Held says that the refused call is parked, and waits until a halt is lifted.
+	Held bool
 	// Muted says that Txn holds pins alone: enough refusals of the task were recorded one by one, and this one is to be
 	// counted. See [CountMuted].
 	Muted bool
@@ -168,14 +171,6 @@ func (r *round) recorded(intent string) Decision {
 	}
 	o.Recorded = true
 	return Decision{Recorded: &o}
-}
-
-// callDigest identifies action and input even where the input did not pass the edge.
-func callDigest(in *action.Intent) string {
-	if in.Digest != "" {
-		return in.Digest
-	}
-	return "-"
 }
 
 // gate 1
@@ -364,16 +359,6 @@ func (r *round) outcomeKnown() *action.Failure {
 	return nil
 }
 
-// firstUnknown names one of the intents of unknown outcome behind a key.
-func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
-	for k, t := range tokens {
-		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && slices.Contains(strings.Split(t.Val, "\n"), key) && (intent == "" || id < intent) {
-			intent = id
-		}
-	}
-	return intent
-}
-
 // gate 5
 
 func (r *round) policyPermits() *action.Failure {
@@ -382,8 +367,7 @@ func (r *round) policyPermits() *action.Failure {
 		return nil
 	}
 	r.pinLevel() // a rule may look at risk
-	f := action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name)
-	return f.With(action.DetailRule, r.policy.Reason)
+	return action.Fail(action.Denied, "agent %q has no permission to call %q this way", r.agent.Name, r.act.Name).With(action.DetailRule, r.policy.Reason)
 }
 
 // gate 6
@@ -444,8 +428,4 @@ func (r *round) reserve(g budget.Grant, no *budget.Refusal) *action.Failure {
 		return r.fromPools(g.Reserved)
 	}
 	return nil
-}
-
-func count(key string, n, lo, hi int64) txn.Clause {
-	return txn.Clause{Op: txn.Count, Scope: txn.Task, Key: key, N: n, Min: lo, Max: hi}
 }

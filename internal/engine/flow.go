@@ -229,6 +229,7 @@ func (w *flowWriter) entry(n *workflow.Entry) {
 	e := &w.event
 	e.Type, e.Attempt, e.Call, e.Child = ledger.Type(n.Kind), n.Attempt, n.Call, n.Child
 	e.Code, e.Charged, e.Identity, e.Digest, e.Text, e.Failure = n.Code, n.Cost, n.By, n.Digest, n.Text, n.Failure
+	e.Expires = n.Lasts
 	w.flow = ledger.Flow{Phase: n.Phase, Step: n.Step, Kind: string(n.Type), Iteration: n.Iteration}
 }
 

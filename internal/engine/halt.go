@@ -157,6 +157,12 @@ func (v *View) Withheld(name string) bool {
 // notHalted is a part of gate 1.
 func (r *round) notHalted() *action.Failure {
 	r.pin(r.view.haltPin())
+	f := r.whyHalted()
+	r.halted = f != nil
+	return f
+}
+
+func (r *round) whyHalted() *action.Failure {
 	if h := r.view.Halted(); h != nil {
 		return h.refusal("everything that this agent does was stopped")
 	}

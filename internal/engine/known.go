@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -229,4 +230,14 @@ func CountFacts(task *txn.Space, cs []txn.Clause) (n int) {
 		}
 	}
 	return n
+}
+
+// firstUnknown names one of the intents of unknown outcome behind a key.
+func firstUnknown(tokens map[string]txn.Token, key string) (intent string) {
+	for k, t := range tokens {
+		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && slices.Contains(strings.Split(t.Val, "\n"), key) && (intent == "" || id < intent) {
+			intent = id
+		}
+	}
+	return intent
 }

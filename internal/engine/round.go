@@ -37,6 +37,7 @@ type round struct {
 	closing    []ledger.Event    // ends of earlier requests, before the refusal or the begin
 	lookup     string            // an intent whose lease must be read before this can be decided
 	silent     bool              // answer without writing: a parked call still waits
+	halted     bool              // the refusal is that of a halt
 	key        []byte            // under which something is looked up
 	scratch    *grounds          // of a preview, used again
 	saying     *saying           // of the action, see said
@@ -86,4 +87,12 @@ func (r *round) intent() string {
 		return r.parked
 	}
 	return r.call.Intent.ID
+}
+
+// callDigest identifies action and input even where the input did not pass the edge.
+func callDigest(in *action.Intent) string {
+	if in.Digest != "" {
+		return in.Digest
+	}
+	return "-"
 }

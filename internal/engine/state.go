@@ -62,6 +62,9 @@ const (
 	QueuePruned = "pruned"
 	// QueueLasting holds facts that later tasks may rest on, due when they do not count any more: TENANT and key, a line each.
 	QueueLasting = "lasting"
+	// QueueFailures holds children that failed and whose workflow has a breaker, due when that counts no more: WORKFLOW, for how
+	// long it counts, and CHILD, a line each.
+	QueueFailures = "failures"
 	// QueueUnknown holds intents of unknown outcome, due when that became known.
 	QueueUnknown = "unknown"
 	// QueueEscalations holds paused tasks.

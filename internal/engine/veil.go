@@ -65,6 +65,13 @@ func MakeKey(agent, space string, ver int64, c KeyCell, at int64) *txn.Txn {
 	return keyTxn(agent, space, ver, c, ledger.Event{Type: ledger.KeyMade, At: at, Text: c.ID})
 }
 
+// RewrapKey keeps a data key that is wrapped under another key of the ring. It is the same key: the ledger says nothing of it.
+func RewrapKey(agent, space string, ver int64, c KeyCell) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: space, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellKey, N: ver}, txn.Clause{Op: txn.Put, Scope: txn.Task, Key: cellKey, Val: jsonString(c)})
+	return t
+}
+
 // EraseKey destroys a data key, whose name stays.
 func EraseKey(agent, space string, ver int64, c KeyCell, who Who) *txn.Txn {
 	return keyTxn(agent, space, ver, KeyCell{ID: c.ID, Erased: who.At},

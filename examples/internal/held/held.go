@@ -42,7 +42,7 @@ func (p *Place) Store() memory.Store {
 	return p.store
 }
 
-// ID makes the id of a task: a store keeps what earlier runs did, and an id is never used twice.
+// ID makes the id of a task: a store keeps what earlier runs did, and an id is taken until its task is pruned.
 func (p *Place) ID(name string) string {
 	if p == nil {
 		return name

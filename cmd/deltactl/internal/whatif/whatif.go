@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/policy"
@@ -66,7 +67,7 @@ type Report struct {
 // change. What an agent was granted by itself counts as it is recorded. Trust is learned again from the outcomes in these
 // ledgers, and what is left of a budget is counted again.
 func Run(cfg Config, ledgers []*ledger.Exported) (*Report, error) {
-	t := &trial{cfg: cfg, report: &Report{Version: cfg.Rules.Version(), Groups: []Group{}, Flips: []Flip{}}, agents: map[string]*agent{}, tasks: map[string]*task{}, last: map[string]*decided{}}
+	t := &trial{cfg: cfg, report: &Report{Version: cfg.Rules.Version(), Groups: []Group{}, Flips: []Flip{}}, agents: map[string]*agent{}, tasks: map[string]*task{}, last: map[string]*decided{}, granted: map[string]bool{}}
 	var err error
 	if t.model, err = risk.New(risk.Config{}); err != nil {
 		return nil, err
@@ -74,6 +75,11 @@ func Run(cfg Config, ledgers []*ledger.Exported) (*Report, error) {
 	all, err := events(ledgers)
 	if err != nil {
 		return nil, err
+	}
+	for i := range all {
+		if e := &all[i]; t.held(e) {
+			t.granted[e.agent+"/"+e.Action] = true
+		}
 	}
 	for i := range all {
 		if err := t.take(&all[i]); err != nil {
@@ -117,7 +123,9 @@ type trial struct {
 	tasks  map[string]*task
 	last   map[string]*decided // by intent
 	order  []*decided
-	report *Report
+
+	granted map[string]bool // "agent/action" of which a record says so
+	report  *Report
 }
 
 type agent struct {
@@ -128,6 +136,7 @@ type agent struct {
 type task struct {
 	state   engine.TaskState
 	granted action.Cost
+	held    map[string]action.Cost // by intent, what is reserved for it until it ends
 }
 
 // decided is the last decision about an intent.
@@ -152,7 +161,7 @@ func (t *trial) agent(name string) *agent {
 func (t *trial) task(e *event) *task {
 	k := t.tasks[e.name()]
 	if k == nil {
-		k = &task{}
+		k = &task{held: map[string]action.Cost{}}
 		t.tasks[e.name()] = k
 	}
 	return k
@@ -168,13 +177,14 @@ func (t *trial) take(e *event) error {
 		t.decide(e, began(e))
 		k := t.task(e)
 		k.granted = plus(k.granted, e.Reserved)
+		k.held[e.Intent] = e.Reserved
 	case ledger.ApprovalRequested:
 		t.decide(e, Permitted)
 	case ledger.Refused:
 		switch {
 		case e.Code == action.Denied:
 			t.decide(e, Denied)
-		case slices.Contains(later, e.Code) && e.stored >= t.cfg.Since.UnixMicro():
+		case slices.Contains(later, e.Code) && e.Action != engine.PlanAction && e.stored >= t.cfg.Since.UnixMicro():
 			t.report.Untried++
 		}
 	case ledger.Settled:
@@ -230,14 +240,21 @@ func (t *trial) settled(e *event) {
 			a.belief = next // what the model cannot take, the engine did not learn either
 		}
 	}
+	if held, ok := k.held[e.Intent]; ok { // planning too, and what began before the first decision that is tried
+		delete(k.held, e.Intent)
+		k.granted = plus(engine.Beyond(k.granted, held), e.Charged)
+	}
 	if d := t.last[e.name()+"\n"+e.Intent]; d != nil {
 		d.cost, d.ended = e.Charged, true
-		k.granted = plus(engine.Beyond(k.granted, d.event.Reserved), e.Charged)
 	}
 }
 
 // decide tries the rules on a call. A decision about the same call that comes later replaces the earlier one.
+// What no policy was asked about is no decision of one.
 func (t *trial) decide(e *event, was string) {
+	if e.Action == engine.PlanAction || e.Action == "" {
+		return
+	}
 	q, open := t.request(e)
 	d := t.answer(&q, e)
 	if e.stored < t.cfg.Since.UnixMicro() {
@@ -271,8 +288,7 @@ func (t *trial) request(e *event) (policy.Request, bool) {
 
 // answer asks the rules beside what the agent, and everybody it works for, was granted.
 func (t *trial) answer(q *policy.Request, e *event) policy.Decision {
-	own := e.Policy != nil && strings.Contains(e.Policy.Reason, e.agent+" is granted "+e.Action)
-	d := policy.Evaluate(policy.Any(granted(own), t.cfg.Rules), *q)
+	d := policy.Evaluate(t.beside(e.agent, e.Action, t.held(e)), *q)
 	for _, b := range t.task(e).state.Bounds {
 		if !d.Permit {
 			return d
@@ -283,7 +299,7 @@ func (t *trial) answer(q *policy.Request, e *event) policy.Decision {
 		if !passed && !slices.Contains(b.Held, e.Action) {
 			continue // what it does not pass on is no matter of rules
 		}
-		if x := policy.Evaluate(policy.Any(granted(passed), t.cfg.Rules), up); !x.Permit {
+		if x := policy.Evaluate(t.beside(b.Agent, e.Action, passed), up); !x.Permit {
 			d.Permit, d.Reason = false, "agent "+b.Agent+", for which it works: "+x.Reason
 		} else if d.Ask == "" {
 			d.Ask = x.Ask
@@ -292,10 +308,35 @@ func (t *trial) answer(q *policy.Request, e *event) policy.Decision {
 	return d
 }
 
-func granted(yes bool) policy.Policy {
-	return policy.Func(func(policy.Request) (policy.Decision, error) {
-		return policy.Decision{Permit: yes, Reason: "a grant of its own"}, nil
-	})
+// beside is the rules beside a grant of an action to an agent, alone where there is none: a reason names no grant that
+// nobody holds.
+func (t *trial) beside(agent, act string, granted bool) policy.Policy {
+	if !granted {
+		return t.cfg.Rules
+	}
+	return policy.Any(policy.NewGrants(map[string][]string{agent: {act}}), t.cfg.Rules)
+}
+
+// held reports whether the agent was granted the action by itself, as the recorded answer says: one of its reasons is the
+// grant's. A denial that gives no such reason, since a rule forbade the call, is taken beside what other calls show.
+func (t *trial) held(e *event) bool {
+	reasons := strings.Split(e.reason(), "; ")
+	if slices.Contains(reasons, e.agent+" is granted "+e.Action) {
+		return true
+	}
+	return e.Code == action.Denied && t.granted[e.agent+"/"+e.Action] && !slices.Contains(reasons, e.agent+" has no grant of "+e.Action)
+}
+
+// reason is why the policy decided as it did. A call for which a person was asked has it in what that person was shown.
+func (e *event) reason() string {
+	if e.Policy != nil {
+		return e.Policy.Reason
+	}
+	var shown approval.Request
+	if e.Type != ledger.ApprovalRequested || json.Unmarshal(e.State, &shown) != nil {
+		return ""
+	}
+	return shown.Permit
 }
 
 // finish compares, and sums up.

@@ -160,6 +160,72 @@ func TestCardsSayWhatActionsChange(t *testing.T) {
 	assert.Equal(t, "agent desk acts alone only where nothing is changed", r.Flips[0].Reason)
 }
 
+// The rules that were in force change nothing: not for planning, about which no policy is asked, not for what waits for a
+// person by a grant, and not for what one forbids beside a grant. What is left of the budget counts planning too.
+func TestRulesInForceChangeNothing(t *testing.T) {
+	const forced = `@id("some") permit (principal, action == Action::"refund", resource) when { context.input.amount <= 40 };
+@id("late") forbid (principal, action == Action::"look", resource) when { context.left.tokens < 900 };`
+	all := planned(t, rules(t, forced, nil))
+	for _, since := range []time.Time{{}, day.Add(90 * time.Minute)} {
+		r, err := whatif.Run(whatif.Config{Rules: rules(t, forced, nil), Since: since}, all)
+		require.NoError(t, err)
+		assert.Empty(t, r.Flips)
+		assert.Equal(t, r.Tried, r.Same)
+	}
+	r, err := whatif.Run(whatif.Config{Rules: rules(t, "", nil)}, all)
+	require.NoError(t, err)
+	assert.Equal(t, 5, r.Tried, "two refunds, two looks and a wipe")
+	var said []string
+	for _, f := range r.Flips {
+		said = append(said, f.Action+" "+f.Was+" "+f.Now+": "+f.Reason)
+	}
+	assert.Equal(t, []string{
+		"refund permitted denied: no policy permits desk to call refund", // and nothing of a grant, which it does not hold
+		"look denied permitted: desk is granted look",
+	}, said)
+}
+
+// planned makes calls of a planner: a refund that a policy permits and one that it does not, a wipe that waits for a
+// person, and a look that a grant permits and a rule forbids, because planning has used the tokens.
+func planned(t testing.TB, b *policy.Bundle) (all []*ledger.Exported) {
+	t.Helper()
+	var past atomic.Int64
+	now := func() time.Time { return day.Add(time.Duration(past.Load())) }
+	done := func(*delta.Context, order) mo.Result[string] { return mo.Ok("done") }
+	refund := delta.Define("refund", done).Describe("Refund").Risk(2).Effect(action.Idempotent).MustBuild()
+	look := delta.Define("look", done).Describe("Look").Risk(1).Effect(action.None).MustBuild()
+	wipe := delta.Define("wipe", done).Describe("Wipe").Risk(4).RequireApproval().Effect(action.Idempotent).MustBuild()
+	store := memory.New(memory.Config{Clock: now})
+	e, err := delta.New(delta.Config{Store: store, Now: now, Policy: b})
+	require.NoError(t, err)
+	task, err := e.Start(context.Background(), delta.Goal{
+		ID: "t2", Agent: delta.NewAgent("desk").Actions(refund).Grant(look, wipe).MustBuild(), Approvers: []string{"ana"}, Limit: action.Limit{Tokens: action.Max(1000)},
+	})
+	require.NoError(t, err)
+	calls := []delta.Call{
+		{Action: "look", Input: json.RawMessage(`{"id":"ORD-1","amount":0}`)}, {Action: "refund", Input: json.RawMessage(`{"id":"ORD-1","amount":10}`)},
+		{Action: "refund", Input: json.RawMessage(`{"id":"ORD-1","amount":50}`)}, {Action: "wipe", Input: json.RawMessage(`{"id":"ORD-1","amount":0}`)},
+		{Action: "look", Input: json.RawMessage(`{"id":"ORD-1","amount":1}`)},
+	}
+	_, err = e.Run(context.Background(), task, delta.PlannerFunc(func(context.Context, delta.Request) (delta.Proposal, error) {
+		past.Add(int64(time.Hour))
+		if len(calls) == 0 {
+			return delta.Proposal{Done: true}, nil
+		}
+		next := calls[0]
+		calls = calls[1:]
+		return delta.Proposal{Calls: []delta.Call{next}, Used: action.Cost{Tokens: 40}}, nil
+	})).Get()
+	require.NoError(t, err)
+	require.NoError(t, e.Close(context.Background()))
+	for _, of := range []string{"", "t2"} {
+		records, err := store.Records(context.Background(), "desk", of, 1, 1000)
+		require.NoError(t, err)
+		all = append(all, &ledger.Exported{Agent: "desk", Task: of, Records: records})
+	}
+	return all
+}
+
 // The file that the scripts read is what such an engine writes; -update writes it anew.
 func TestRecordedFile(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "..", "examples", "policy", "recorded.jsonl")
