@@ -151,7 +151,9 @@ func (t *Task) delegation(g Goal) (engine.Delegation, error) {
 	if open {
 		s.Threshold = 0
 	}
-	return engine.Delegation{Name: name, State: s, Bound: t.agent.passesOn(g.Agent)}, nil
+	b := t.agent.passesOn(g.Agent)
+	b.Rejected, b.Unsure = g.took.Rejected, g.took.Unsure
+	return engine.Delegation{Name: name, State: s, Bound: b}, nil
 }
 
 // childID names the task of a child: readable, and no other parent's. That of an instance stays so short that what is made

@@ -63,6 +63,11 @@ func (r *flowRun) spawn(ctx context.Context, c workflow.Command) (*workflow.Even
 	g := Goal{ID: c.Child, Agent: agent, Text: r.t.told(ctx, &v.Task).Goal, Limit: share(v, c.Limit), Storylines: c.Storylines}
 	g.ApprovalTTL = time.Duration(v.Task.AskTTL) * time.Microsecond // a step's question waits as long, wherever the step is
 	g.flow = &engine.FlowOf{Workflow: def.Name(), Version: def.Version(), Digest: def.Digest(), Input: input, Parent: r.t.local, Sealed: r.veil.met()}
+	if c.Attempt > 1 {
+		if err := r.e.knownBelow(ctx, v, &g.took); err != nil {
+			return nil, err
+		}
+	}
 	_, err = r.t.delegate(ctx, g)
 	f := action.FailureOf(err)
 	switch {
@@ -96,6 +101,26 @@ func (r *flowRun) childInput(ctx context.Context, def *workflow.Definition, c wo
 	}
 	doc, no := schema.Canonical(c.Input, 0)
 	return json.RawMessage(doc.Text()), failureOr(no)
+}
+
+// knownBelow adds the calls that a person rejected, or of unknown outcome, in the instances that were nested before: one that
+// takes the place of another neither asks the same person again nor repeats what may have happened.
+func (e *Engine) knownBelow(ctx context.Context, v *engine.View, b *engine.Bound) error {
+	all, err := v.Children()
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		below, err := e.lookAtTask(ctx, all[i].Agent, all[i].Task)
+		if err != nil {
+			return failedStore(err)
+		}
+		below.Known(b)
+		if err := e.knownBelow(ctx, below, b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // share is what a nested instance may spend: what the step allows, and where the task is limited and the step says nothing,

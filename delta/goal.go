@@ -62,6 +62,7 @@ type Goal struct {
 	Channels []string
 
 	flow *engine.FlowOf // the workflow that the task runs, nil for none
+	took engine.Bound   // the rejected and unknown calls of those in whose place the task is
 }
 
 // taskState checks a goal.

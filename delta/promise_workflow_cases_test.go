@@ -240,3 +240,30 @@ func (w *floor) mends(name string) {
 	defer w.mu.Unlock()
 	delete(w.fail, name)
 }
+
+// What a person rejected in a nested workflow is not put to them again by the one that is made in its place.
+func TestI06_ARegeneratedChildDoesNotAskForWhatWasRejected(t *testing.T) {
+	w := newFloor(t)
+	child := workflow.New("child", "1").Input(`{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`).
+		Step(execute("risk", "danger").Limits(workflow.Limits{Attempts: 1, Iterations: 1}).Ladder(workflow.Rung{Kind: workflow.RungRetry, Attempts: 1})).MustBuild()
+	d := one(workflow.Run("sub", "child").Map("id", "input.id").Limits(workflow.Limits{Attempts: 3}).Backoff(workflow.Backoff{Base: time.Millisecond}).
+		Ladder(workflow.Rung{Kind: workflow.RungRetry}))
+	e := w.engine(child, d)
+	i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}})
+	w.run(i)
+	tree, err := i.Tree(t.Context())
+	require.NoError(t, err)
+	require.Len(t, tree.Waits(), 1)
+	require.NoError(t, e.Reject(t.Context(), tree.Waits()[0].Approval, w.ana(e), "never"))
+	w.run(i)
+	kids, err := i.Task().Children(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, len(kids), 1, "it was made again")
+	tree, err = i.Tree(t.Context())
+	require.NoError(t, err)
+	for _, wait := range tree.Waits() {
+		assert.NotEqual(t, workflow.WaitApproval, wait.For, "%+v", wait)
+	}
+	assert.Empty(t, w.done())
+	w.folds(i)
+}

@@ -17,7 +17,8 @@ type Config struct {
 	// Clock gives the store's time; nil means time.Now. Store time never runs backwards, whatever Clock says.
 	Clock func() time.Time
 	// Keep is how long intents and tasks that ended are kept at least; see [Store] for what goes then. As long as a call
-	// is kept, its repeat gets its outcome again and does not run. 0 is [DefaultKeep], less than 0 keeps all.
+	// is kept, its repeat gets its outcome again; later, as long as its task is there, it is refused and does not run. 0 is
+	// [DefaultKeep], less than 0 keeps all.
 	Keep time.Duration
 }
 

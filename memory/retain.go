@@ -104,7 +104,7 @@ func (a *shard) retain(t *txn.Txn, k *task, now int64) {
 	wrote := t.Phase != txn.Plain
 	for n := range t.Clauses {
 		switch c := &t.Clauses[n]; {
-		case c.Op == txn.Put && c.Scope == txn.Record && i != 0:
+		case c.Op == txn.Put && c.Scope == txn.Record && i != 0 && !c.Soft:
 			a.own(k, i, c.Key)
 			wrote = true
 		case c.Op == txn.Expire && c.Scope == txn.Task:

@@ -30,7 +30,7 @@ type Store interface {
 	//
 	// A Renew with Step 0 is a heartbeat: it moves the end of the lease and is never itself a repeat.
 	//
-	// An intent's keys are its lease and the cells of scope Record that transactions naming it put last. They are kept
+	// An intent's keys are its lease and the cells of scope Record that transactions naming it put last, not Soft. They are kept
 	// while it is parked or runs, and after it ended for a time that the store's configuration says, counted from the
 	// last such transaction. From then on they may go at any time, as if the intent had never been. An Expire clause with
 	// N<0 keeps them until another one with N=0. A task that an Expire clause said is over goes as a whole some time after

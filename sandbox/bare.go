@@ -16,6 +16,10 @@ func (s *Sandbox) startBare(sp spec) (*process, error) {
 	if err := p.speak(sp); err != nil {
 		return nil, err
 	}
+	if err := p.closeOthers(); err != nil {
+		p.discard()
+		return nil, err
+	}
 	group(p.cmd)
 	if err := p.run(); err != nil {
 		p.discard()

@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/sandbox"
 )
 
@@ -115,6 +118,78 @@ func TestInheritsNoFile(t *testing.T) {
 		assert.Regexp(t, `^(|pipe:\[|anon_inode:|/dev/null$|/proc/\d+/fd$)`, to, f)
 	}
 	assert.NotContains(t, string(res.Stdout), "7=pipe", "no pipe but its own three")
+}
+
+// What this process was started with, or opened to be inherited by others, is not for tools: whatever its number.
+func TestInheritsNothingOfTheProcess(t *testing.T) {
+	dir := folder(t)
+	secret, err := os.Create(filepath.Join(dir, "secret"))
+	require.NoError(t, err)
+	defer func() { _ = secret.Close() }()
+	for _, from := range []int{3, 9, 77, 1000} {
+		for _, of := range []string{dir, secret.Name()} {
+			f, err := unix.Open(of, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			require.NoError(t, err)
+			fd, err := unix.FcntlInt(uintptr(f), unix.F_DUPFD, from) // it is inherited
+			require.NoError(t, err)
+			require.NoError(t, unix.Close(f))
+			defer func() { assert.NoError(t, unix.Close(fd), "it stays open here") }()
+		}
+	}
+	const script = `for p in self 1 $$; do for f in /proc/$p/fd/*; do echo "$f=$(readlink $f)"; done; done`
+	t.Run("of a call", func(t *testing.T) {
+		out, err := sh(t, sandbox.Config{}, script)
+		require.NoError(t, err, out)
+		assert.NotContains(t, out, dir)
+	})
+	t.Run("of what is launched", func(t *testing.T) {
+		p, err := box(t, sandbox.Config{}).Launch(context.Background(), nil, "/bin/sh", "-c", script)
+		require.NoError(t, err)
+		out, err := io.ReadAll(p)
+		require.NoError(t, err)
+		require.NoError(t, p.Close())
+		assert.Contains(t, string(out), "/proc/1/fd/0=pipe")
+		assert.NotContains(t, string(out), dir)
+	})
+	t.Run("without a sandbox", func(t *testing.T) {
+		out, err := sh(t, sandbox.Config{None: "a test"}, strings.Replace(script, "self 1 ", "", 1))
+		require.NoError(t, err, out)
+		assert.NotContains(t, out, dir)
+	})
+}
+
+// A file whose number is beyond reason is refused, not handed on.
+func TestInheritsNoFarNumber(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 20000)
+	if err != nil {
+		t.Skipf("this process may not have so many files open: %v", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	_, err = sh(t, sandbox.Config{}, "true")
+	require.ErrorContains(t, err, "number 20000")
+	assert.True(t, action.IsUnstarted(err))
+}
+
+// A program that runs under its owner's identity would outlast the tool that left it.
+func TestLeavesNoPrivilegedProgram(t *testing.T) {
+	dir := folder(t)
+	c := sandbox.Config{Binds: []sandbox.Bind{{Source: dir, Target: "/out", Writable: true}}}
+	for _, at := range []string{"/out", "/tmp"} {
+		res, err := self(t, "modes "+at, c).Run(context.Background(), nil)
+		require.NoError(t, err, string(res.Stderr))
+		assert.Equal(t, "\"\"\n", string(res.Stdout))
+	}
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.NotEmpty(t, left)
+	for _, f := range left {
+		info, err := f.Info()
+		require.NoError(t, err)
+		assert.Zero(t, info.Mode()&(os.ModeSetuid|os.ModeSetgid), f.Name())
+	}
 }
 
 func TestReachesIntoNothing(t *testing.T) {

@@ -2,16 +2,19 @@ package sandbox_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -60,6 +63,8 @@ func hostile(as string) int {
 			to, _ := os.Readlink("/proc/self/fd/" + n.Name())
 			said += n.Name() + "=" + to + " "
 		}
+	case "modes":
+		said = modes(arg)
 	case "daemon": // two forks and a session of its own
 		cmd := exec.Command("/bin/sh", "-c", `setsid sh -c 'trap "" TERM HUP; while :; do date +%s%N > /out/beat; sleep 0.05; done' & while ! [ -e /out/beat ]; do sleep 0.05; done`)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -70,6 +75,72 @@ func hostile(as string) int {
 	}
 	fmt.Printf("%q\n", said)
 	return 0
+}
+
+// modes tries every call that gives a file its mode, on files below dir, and says which gave one more than it may have, and
+// which refused what is harmless.
+func modes(dir string) (said string) {
+	n := 0
+	path := func() string { n++; return fmt.Sprintf("%s/%d", dir, n) }
+	raw := func(call, a, b, c, d uintptr) error {
+		if _, _, no := unix.Syscall6(call, a, b, c, d, 0, 0); no != 0 {
+			return no
+		}
+		return nil
+	}
+	text := func(s string) uintptr {
+		p, _ := unix.BytePtrFromString(s)
+		return uintptr(unsafe.Pointer(p))
+	}
+	made := func() string {
+		p := path()
+		if err := os.WriteFile(p, nil, 0o600); err != nil {
+			said += "write: " + err.Error() + " "
+		}
+		return p
+	}
+	at := unix.AT_FDCWD
+	here := uintptr(at)
+	calls := map[string]func(uintptr) error{
+		"fchmod": func(m uintptr) error {
+			f, err := os.Open(made())
+			if err != nil {
+				return err
+			}
+			defer func() { _ = f.Close() }()
+			return raw(unix.SYS_FCHMOD, f.Fd(), m, 0, 0)
+		},
+		"fchmodat":        func(m uintptr) error { return raw(unix.SYS_FCHMODAT, here, text(made()), m, 0) },
+		"fchmodat2":       func(m uintptr) error { return raw(unix.SYS_FCHMODAT2, here, text(made()), m, 0) },
+		"mknodat":         func(m uintptr) error { return raw(unix.SYS_MKNODAT, here, text(path()), unix.S_IFREG|m, 0) },
+		"mkdirat":         func(m uintptr) error { return raw(unix.SYS_MKDIRAT, here, text(path()), m, 0) },
+		"openat":          func(m uintptr) error { return raw(unix.SYS_OPENAT, here, text(path()), unix.O_CREAT|unix.O_RDWR, m) },
+		"openat, unnamed": func(m uintptr) error { return raw(unix.SYS_OPENAT, here, text(dir), unix.O_TMPFILE|unix.O_RDWR, m) },
+	}
+	if runtime.GOARCH == "amd64" { // by its numbers: others have none of these
+		calls["open"] = func(m uintptr) error { return raw(2, text(path()), unix.O_CREAT|unix.O_RDWR, m, 0) }
+		calls["mkdir"] = func(m uintptr) error { return raw(83, text(path()), m, 0, 0) }
+		calls["creat"] = func(m uintptr) error { return raw(85, text(path()), m, 0, 0) }
+		calls["chmod"] = func(m uintptr) error { return raw(90, text(made()), m, 0, 0) }
+		calls["mknod"] = func(m uintptr) error { return raw(133, text(path()), unix.S_IFREG|m, 0, 0) }
+	}
+	for name, call := range calls {
+		for _, m := range []uintptr{0o4755, 0o2755, 0o6000} {
+			if err := call(m); !errors.Is(err, unix.EPERM) {
+				said += fmt.Sprintf("%s %o: %v ", name, m, err)
+			}
+		}
+		if err := call(0o1755); err != nil && !(name == "fchmodat2" && errors.Is(err, unix.ENOSYS)) { // an older kernel
+			said += fmt.Sprintf("%s 1755: %v ", name, err)
+		}
+	}
+	if err := raw(unix.SYS_OPENAT, here, text(made()), unix.O_RDONLY, 0o7777); err != nil { // nothing is made
+		said += fmt.Sprintf("openat of what is there: %v ", err)
+	}
+	if _, err := unix.Openat2(unix.AT_FDCWD, path(), &unix.OpenHow{Flags: unix.O_CREAT | unix.O_RDWR, Mode: 0o4755}); !errors.Is(err, unix.ENOSYS) {
+		said += fmt.Sprintf("openat2: %v ", err)
+	}
+	return said
 }
 
 // self is the test binary as a tool with a role.

@@ -135,7 +135,30 @@ func (p *process) prepare(w *wrapper, sp spec) error {
 	if err := p.speak(sp); err != nil {
 		return err
 	}
+	if err := p.closeOthers(); err != nil {
+		return err
+	}
 	return isolate(p.cmd, s.cfg.User, s.cfg.Group)
+}
+
+// maxInherited bounds the numbers of files that are closed before a program starts: there is an entry for each number below.
+const maxInherited = 1 << 14
+
+// closeOthers has every file closed in the process, before it executes anything, that it was not given here. This process
+// keeps them open, and as they are.
+func (p *process) closeOthers() error {
+	highest, err := inherited()
+	if err != nil {
+		return unready("the files that a tool would inherit cannot be listed", "mount /proc", err)
+	}
+	if highest > maxInherited {
+		return unready(fmt.Sprintf("a tool would inherit the file that this process has open as number %d", highest),
+			"close it before tools are run, or have it closed on exec", nil)
+	}
+	for firstExtra := 3; firstExtra+len(p.cmd.ExtraFiles) <= highest; {
+		p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, nil) // a number that is closed
+	}
+	return nil
 }
 
 // speak connects the standard streams.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -36,6 +37,32 @@ func isolate(cmd *exec.Cmd, user, group uint32) error {
 	}
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: user, Gid: orElse(group, user), Groups: []uint32{}}
 	return nil
+}
+
+// inherited is the highest number of a file that a program started by this process would find open, 2 where it is but the
+// standard streams. What Go opens is closed by the kernel; what this process was started with is not: sockets of a service
+// manager, pipes of a supervisor, redirections of a shell.
+func inherited() (highest int, err error) {
+	dir, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return 0, err
+	}
+	highest = 2
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
+		if err != nil || fd <= highest {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			highest = fd
+		}
+	}
+	return highest, nil
 }
 
 func group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -25,7 +25,7 @@ const (
 	Have    Op = 'H' // token Key is in state From ("": absent or expired); N>0: set at most N ago; N<0: expired or not
 	Take    Op = 'K' // as Have, then state := To, stamp, expiry and value kept; To "" removes it. Soft: skipped where it does not match
 	Time    Op = 'W' // Min ≤ store time ≤ Max
-	Put     Op = 'P' // cell Key := Val, version+1
+	Put     Op = 'P' // cell Key := Val, version+1. Soft, of scope Record: it is of the task, not of the intent, and goes with it
 	Set     Op = 'S' // token Key := state To with value Val, stamped with store time; N>0: expires N from now
 	Queue   Op = 'Q' // queue Key of the agent gets member Val, due N from now (replaces)
 	Unqueue Op = 'U' // queue Key of the agent loses member Val

@@ -13,6 +13,9 @@ import (
 func (d *Definition) check() []error {
 	c := &checker{d: d}
 	s := &d.spec
+	if c.size(); len(c.faults) > 0 {
+		return c.faults
+	}
 	c.name("workflow", s.Name)
 	c.name("version of workflow "+s.Name, s.Version)
 	if len(d.nodes) == 0 {
@@ -24,7 +27,7 @@ func (d *Definition) check() []error {
 	}
 	c.phases()
 	for i := range d.nodes {
-		c.step(&d.nodes[i])
+		c.step(i)
 	}
 	if c.edges(); len(c.faults) == 0 { // else what stands before what is not known
 		c.order()
@@ -34,8 +37,36 @@ func (d *Definition) check() []error {
 }
 
 type checker struct {
-	d      *Definition
-	faults []error
+	d         *Definition
+	faults    []error
+	suggested int             // how often a name that may have been meant was looked for
+	shapes    map[*byte]shape // of the schemas that were read, by where they are
+	ends      []When          // how what stands before step endsOf must have ended, see requires
+	endsOf    int
+	always    map[int]bool // see Definition.always
+	owners    bool         // those of the workflow were looked at, as people who are asked
+}
+
+// Bounds of a workflow. What is checked of a definition, and what an instance of it holds, grows with them.
+const (
+	// MaxSteps is how many steps a workflow has at most, those of all phases together.
+	MaxSteps = 2000
+	// MaxNeeds is how many needs the steps of a workflow have at most, all together.
+	MaxNeeds = 20_000
+)
+
+// size refuses what is too much to be looked at.
+func (c *checker) size() {
+	needs := 0
+	for i := range c.d.nodes {
+		needs += len(c.d.nodes[i].Needs)
+	}
+	if n := len(c.d.nodes); n > MaxSteps {
+		c.fault("workflow %q has %d steps, want at most %d: run parts of it as workflows of their own, by steps of type SUB_SOP", c.d.spec.Name, n, MaxSteps)
+	}
+	if needs > MaxNeeds {
+		c.fault("the steps of workflow %q have %d needs, want at most %d: leave out those that follow from others, or let phases follow each other", c.d.spec.Name, needs, MaxNeeds)
+	}
 }
 
 func (c *checker) fault(format string, args ...any) {
@@ -124,7 +155,8 @@ func (c *checker) limits(what string, l Limits) {
 }
 
 // step checks what a step says by itself.
-func (c *checker) step(n *node) {
+func (c *checker) step(i int) {
+	n := &c.d.nodes[i]
 	what := fmt.Sprintf("step %q", n.Name)
 	if err := checkStepName(n.Name); err != nil {
 		c.fault("%s: %w", what, err)
@@ -132,7 +164,7 @@ func (c *checker) step(n *node) {
 	if at, twice := c.d.at[n.Name]; twice {
 		c.fault("%s: there are two of that name, in phases %q and %q", what, c.d.spec.Phases[c.d.nodes[at].phase].Name, c.d.spec.Phases[n.phase].Name)
 	} else {
-		c.d.at[n.Name] = slices.IndexFunc(c.d.nodes, func(o node) bool { return o.Name == n.Name })
+		c.d.at[n.Name] = i
 	}
 	c.limits(what, n.Limits)
 	c.backoff(what, n.Backoff)
@@ -236,7 +268,14 @@ func (c *checker) hitl(what string, n *node) {
 	if h.Within < 0 {
 		c.fault("%s: a question waits for %v, want a positive time", what, h.Within)
 	}
-	for _, w := range c.d.who(n) {
+	asked := c.d.who(n)
+	if len(h.Who) == 0 { // the owners: each is looked at once
+		if c.owners {
+			asked = nil
+		}
+		c.owners = true
+	}
+	for _, w := range asked {
 		if err := action.CheckIdentity(w); err != nil {
 			c.fault("%s: who is asked: %w", what, err)
 		}

@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,61 @@ func TestFaults(t *testing.T) {
 			assert.Equal(t, c.want, err.Error())
 		})
 	}
+}
+
+// What nobody could look at is refused before it is looked at: by the number of steps, and of what they need.
+func TestTooMuchIsRefused(t *testing.T) {
+	spec := func(steps, needs int) workflow.Spec {
+		p := workflow.Phase{Name: "p"}
+		for i := range steps {
+			p.Steps = append(p.Steps, workflow.Step{Name: "s" + strconv.Itoa(i), Type: workflow.Execution, Action: "act", Effect: action.None})
+		}
+		for k, i := 0, 1; k < needs; i++ {
+			for j := 0; j < i && k < needs; j, k = j+1, k+1 {
+				p.Steps[i].Needs = append(p.Steps[i].Needs, workflow.Need{Step: p.Steps[j].Name})
+			}
+		}
+		return workflow.Spec{Name: "w", Version: "1", Phases: []workflow.Phase{p}}
+	}
+	_, err := workflow.Compile(spec(workflow.MaxSteps, 0))
+	require.NoError(t, err)
+	_, err = workflow.Compile(spec(300, workflow.MaxNeeds))
+	require.NoError(t, err)
+	_, err = workflow.Compile(spec(workflow.MaxSteps+1, workflow.MaxNeeds+1))
+	require.EqualError(t, err, `workflow "w" has 2001 steps, want at most 2000: run parts of it as workflows of their own, by steps of type SUB_SOP`+"\n"+
+		`the steps of workflow "w" have 20001 needs, want at most 20000: leave out those that follow from others, or let phases follow each other`)
+}
+
+// A chain against the order of its steps, with a step that stands before all: what follows from a step is asked once.
+func TestOrderOfALongChain(t *testing.T) {
+	const n = 1000
+	p := workflow.Phase{Name: "p"}
+	for i := range n {
+		st := workflow.Step{Name: "s" + strconv.Itoa(i), Type: workflow.Execution, Action: "act", Effect: action.None}
+		if i+1 < n {
+			st.Needs = []workflow.Need{{Step: "s" + strconv.Itoa(i+1)}}
+		}
+		p.Steps = append(p.Steps, st)
+	}
+	p.Steps[0].Map = workflow.Mapping{"x": {From: "steps.s999.output.x"}}
+	d, err := workflow.Compile(workflow.Spec{Name: "w", Version: "1", Phases: []workflow.Phase{p}})
+	require.NoError(t, err)
+	assert.Empty(t, d.Warnings(), "the last one has surely run")
+	p.Steps[n-1].Needs = []workflow.Need{{Step: "s998"}}
+	_, err = workflow.Compile(workflow.Spec{Name: "w", Version: "1", Phases: []workflow.Phase{p}})
+	require.EqualError(t, err, "steps need each other: s998 → s999 → s998")
+}
+
+// Owners who are no people are named at the first step that asks them.
+func TestOwnersAreLookedAtOnce(t *testing.T) {
+	_, err := workflow.New("w", "1").Owners("").
+		Step(workflow.AskPerson("a").Hitl(workflow.Hitl{Intake: json.RawMessage(number)})).
+		Step(workflow.AskPerson("b").Hitl(workflow.Hitl{Intake: json.RawMessage(number)})).
+		Step(workflow.AskPerson("c").Hitl(workflow.Hitl{Who: []string{""}, Intake: json.RawMessage(number)})).Build()
+	require.Error(t, err)
+	assert.Equal(t, 1, strings.Count(err.Error(), `step "a": who is asked`))
+	assert.NotContains(t, err.Error(), `step "b"`)
+	assert.Contains(t, err.Error(), `step "c": who is asked`)
 }
 
 // What is sound and still should be looked at.

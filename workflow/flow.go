@@ -22,7 +22,7 @@ func (c *checker) flow() {
 
 // sources checks a mapping of step i, or of the workflow where that is -1, into a contract.
 func (c *checker) sources(what string, i int, m Mapping, into json.RawMessage, undo bool) {
-	target := parseSchema(into)
+	target := c.shape(into)
 	for _, path := range sorted(m) {
 		s := m[path]
 		here := target
@@ -67,19 +67,19 @@ func (c *checker) source(at string, i int, s Source, undo bool) (shape, bool) {
 	var sh shape
 	switch {
 	case p[0] == "instance" && len(p) == 1:
-		return parseSchema([]byte(`{"type":"string"}`)), true
+		return c.shape([]byte(`{"type":"string"}`)), true
 	case p[0] == "input":
-		sh = parseSchema(c.d.spec.Input).at(rest(1))
+		sh = c.shape(c.d.spec.Input).at(rest(1))
 	case p[0] == "intake" && i >= 0:
-		sh = parseSchema(c.d.nodes[i].intake()).at(rest(1))
+		sh = c.shape(c.d.nodes[i].intake()).at(rest(1))
 		if n := &c.d.nodes[i]; len(s.Default) == 0 && (n.Type == Human || n.Hitl == nil || !n.Hitl.First) {
 			c.fault("%s from %q, which is not there before somebody was asked: give a default, or ask first", at, s.From)
 			return sh, false
 		}
 	case p[0] == "call" && undo && len(p) > 1 && p[1] == "input":
-		sh = parseSchema(c.d.nodes[i].Input).at(rest(2))
+		sh = c.shape(c.d.nodes[i].Input).at(rest(2))
 	case p[0] == "call" && undo && len(p) > 1 && p[1] == "output":
-		sh = parseSchema(c.d.nodes[i].Output).at(rest(2))
+		sh = c.shape(c.d.nodes[i].Output).at(rest(2))
 	case p[0] == "steps" && len(p) >= 3 && (p[2] == "output" || p[2] == "failure"):
 		return c.fromStep(at, i, s, p, undo)
 	default:
@@ -95,7 +95,7 @@ func (c *checker) source(at string, i int, s Source, undo bool) (shape, bool) {
 func (c *checker) fromStep(at string, i int, s Source, p []string, undo bool) (shape, bool) {
 	from, known := c.d.at[p[1]]
 	if !known {
-		c.fault("%s from %q: there is no step %q%s", at, s.From, p[1], c.d.suggest(p[1]))
+		c.fault("%s from %q: there is no step %q%s", at, s.From, p[1], c.suggest(p[1]))
 		return shape{}, false
 	}
 	if i >= 0 && from != i && !slices.Contains(c.d.nodes[i].before, from) && !undo || from == i && !undo {
@@ -103,19 +103,19 @@ func (c *checker) fromStep(at string, i int, s Source, p []string, undo bool) (s
 		return shape{}, false
 	}
 	if p[2] == "failure" {
-		return parseSchema([]byte(`{"type":"object","properties":{"code":{"type":"string"},"message":{"type":"string"}},"required":["code","message"],"additionalProperties":false}`)).at(p[3:]), true
+		return c.shape([]byte(`{"type":"object","properties":{"code":{"type":"string"},"message":{"type":"string"}},"required":["code","message"],"additionalProperties":false}`)).at(p[3:]), true
 	}
 	n := &c.d.nodes[from]
 	contract := n.Output
 	if n.Type == Human {
 		contract = n.intake()
 	}
-	sh := parseSchema(contract).at(p[3:])
+	sh := c.shape(contract).at(p[3:])
 	switch {
 	case len(s.Default) > 0:
 	case sh.closed:
 		c.fault("%s from %q, which the output contract of step %q does not have", at, s.From, p[1])
-	case i >= 0 && !c.d.surely(i, from):
+	case i >= 0 && !c.surely(i, from):
 		c.warn("%s from %q, which is not there where step %q was skipped or failed: give a default", at, s.From, p[1])
 	case sh.optional:
 		c.warn("%s from %q, which the output contract of step %q does not require: give a default", at, s.From, p[1])
@@ -124,10 +124,35 @@ func (c *checker) fromStep(at string, i int, s Source, p []string, undo bool) (s
 }
 
 // surely reports whether a step has been committed wherever another one runs.
-func (d *Definition) surely(i, from int) bool {
-	ends := map[int]When{}
-	d.requires(i, ends)
-	return ends[from] == OnOk || d.always(from, map[int]bool{})
+func (c *checker) surely(i, from int) bool {
+	if c.ends == nil || c.endsOf != i {
+		c.ends, c.endsOf = make([]When, len(c.d.nodes)), i
+		c.d.requires(i, c.ends)
+	}
+	if c.always == nil {
+		c.always = map[int]bool{}
+	}
+	return c.ends[from] == OnOk || c.d.always(from, c.always)
+}
+
+// shape reads a schema, each once: many places may be mapped from one large contract.
+func (c *checker) shape(text json.RawMessage) shape {
+	if len(text) == 0 {
+		return parseSchema(text)
+	}
+	h, known := c.shapes[&text[0]]
+	if !known {
+		if c.shapes == nil {
+			c.shapes = map[*byte]shape{}
+		}
+		h = parseSchema(text)
+		c.shapes[&text[0]] = h
+	}
+	if h.fuel != nil {
+		fuel := *h.fuel
+		h.fuel = &fuel
+	}
+	return h
 }
 
 // always reports whether nothing goes on after a step unless it was committed. It asks each step once.

@@ -3,6 +3,7 @@ package workflow
 import (
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func (c *checker) edges() {
 			case when != OnOk && when != OnErr && when != OnEnd:
 				c.fault("%s needs %q %q; want ok, err or end", what, need.Step, need.When)
 			case !known:
-				c.fault("%s needs step %q, which there is not%s", what, need.Step, c.d.suggest(need.Step))
+				c.fault("%s needs step %q, which there is not%s", what, need.Step, c.suggest(need.Step))
 			case to == i:
 				c.fault("%s needs itself", what)
 			case c.d.nodes[to].phase > n.phase:
@@ -47,8 +48,15 @@ func (c *checker) edges() {
 	}
 }
 
+// maxSuggested bounds how many names are compared with all others: a file may be full of wrong ones.
+const maxSuggested = 50
+
 // suggest names the step that may have been meant.
-func (d *Definition) suggest(name string) string {
+func (c *checker) suggest(name string) string {
+	d := c.d
+	if c.suggested++; c.suggested > maxSuggested || len(name) > action.MaxName {
+		return ""
+	}
 	best, at := "", max(2, len(name)/3)+1
 	for i := range d.nodes {
 		if n := action.Distance(name, d.nodes[i].Name); n < at {
@@ -64,12 +72,14 @@ func (d *Definition) suggest(name string) string {
 // cycles returns one shortest cycle for each step that is the first of one, each once.
 func (d *Definition) cycles() (out [][]string) {
 	seen := map[int]bool{}
+	circling := d.circling()
+	from := make([]int, len(d.nodes))
 	for start := range d.nodes {
-		if seen[start] {
+		if seen[start] || !circling[start] {
 			continue
 		}
 		var names []string
-		for _, v := range d.wayBack(start) {
+		for _, v := range d.wayBack(start, from) {
 			seen[v] = true
 			names = append(names, d.nodes[v].Name)
 		}
@@ -80,9 +90,39 @@ func (d *Definition) cycles() (out [][]string) {
 	return out
 }
 
-// wayBack is a shortest way from a step along its needs back to it, both ends included; nil where there is none.
-func (d *Definition) wayBack(start int) []int {
-	from := map[int]int{}
+// circling marks the steps that are left where those go that need nothing left, one after the other: the steps of cycles, and
+// what needs one of these.
+func (d *Definition) circling() []bool {
+	left, needed := make([]bool, len(d.nodes)), make([][]int, len(d.nodes))
+	count := make([]int, len(d.nodes))
+	var free []int
+	for i := range d.nodes {
+		left[i], count[i] = true, len(d.nodes[i].needs)
+		if count[i] == 0 {
+			free = append(free, i)
+		}
+		for _, e := range d.nodes[i].needs {
+			needed[e.to] = append(needed[e.to], i)
+		}
+	}
+	for ; len(free) > 0; free = free[1:] {
+		left[free[0]] = false
+		for _, i := range needed[free[0]] {
+			if count[i]--; count[i] == 0 {
+				free = append(free, i)
+			}
+		}
+	}
+	return left
+}
+
+// wayBack is a shortest way from a step along its needs back to it, both ends included; nil where there is none. It overwrites
+// from, which has a place for each step.
+func (d *Definition) wayBack(start int, from []int) []int {
+	const unseen = -1
+	for i := range from {
+		from[i] = unseen
+	}
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		v := queue[0]
 		for _, e := range d.nodes[v].needs {
@@ -95,7 +135,7 @@ func (d *Definition) wayBack(start int) []int {
 				slices.Reverse(way)
 				return way
 			}
-			if _, seen := from[e.to]; !seen {
+			if from[e.to] == unseen {
 				from[e.to] = v
 				queue = append(queue, e.to)
 			}
@@ -106,14 +146,15 @@ func (d *Definition) wayBack(start int) []int {
 
 // order finds what stands before and after each step, and steps that never run.
 func (c *checker) order() {
+	reached := make([]*big.Int, len(c.d.nodes))
 	for i := range c.d.nodes {
 		n := &c.d.nodes[i]
-		before := map[int]bool{}
-		c.d.reach(i, before)
-		for k := range c.d.first[n.phase] {
-			before[k] = true
+		before := c.d.reach(i, reached)
+		for k := range c.d.nodes {
+			if k < c.d.first[n.phase] || before.Bit(k) == 1 {
+				n.before = append(n.before, k)
+			}
 		}
-		n.before = slices.Sorted(maps.Keys(before))
 		for _, e := range n.needs {
 			if e.when == OnErr {
 				h := &c.d.nodes[e.to].handlers
@@ -121,35 +162,43 @@ func (c *checker) order() {
 			}
 		}
 	}
+	ends := make([]When, len(c.d.nodes))
 	for i := range c.d.nodes {
-		ends := map[int]When{}
+		clear(ends)
 		if a, b := c.d.requires(i, ends); a != "" {
 			c.fault("step %q is never run: it needs that %s, and that %s", c.d.nodes[i].Name, a, b)
 		}
 	}
 }
 
-func (d *Definition) reach(i int, into map[int]bool) {
-	for _, e := range d.nodes[i].needs {
-		if !into[e.to] {
-			into[e.to] = true
-			d.reach(e.to, into)
-		}
+// reach is the set of the steps that a step needs, and that these need, as bits. It asks each step once.
+func (d *Definition) reach(i int, reached []*big.Int) *big.Int {
+	if reached[i] != nil {
+		return reached[i]
 	}
+	all := new(big.Int)
+	for _, e := range d.nodes[i].needs {
+		all.Or(all, d.reach(e.to, reached))
+	}
+	for _, e := range d.nodes[i].needs {
+		all.SetBit(all, e.to, 1)
+	}
+	reached[i] = all
+	return all
 }
 
 // requires collects how the steps before one must have ended where it runs. It returns two requirements that exclude each
-// other.
-func (d *Definition) requires(i int, ends map[int]When) (string, string) {
+// other. ends has a place for each step, "" where nothing is required of it.
+func (d *Definition) requires(i int, ends []When) (string, string) {
 	for _, e := range d.nodes[i].needs {
 		if e.when == OnEnd {
 			continue
 		}
 		name := d.nodes[e.to].Name
-		switch was, known := ends[e.to]; {
-		case known && was != e.when:
+		switch was := ends[e.to]; {
+		case was != "" && was != e.when:
 			return name + " succeeded", name + " failed"
-		case known:
+		case was != "":
 			continue
 		}
 		ends[e.to] = e.when

@@ -38,6 +38,14 @@ type wire struct {
 
 type point struct{ x, y int }
 
+func (w wire) length() (n int) {
+	for i := 1; i < len(w.corners); i++ {
+		a, b := w.corners[i-1], w.corners[i]
+		n += max(a.x-b.x, b.x-a.x) + max(a.y-b.y, b.y-a.y)
+	}
+	return n
+}
+
 // vertex is a step, or the place where a longer edge passes a layer.
 type vertex struct {
 	step  int // -1 for a passing edge
@@ -45,6 +53,8 @@ type vertex struct {
 	w, h  int
 	x, y  int
 	in    []link
+	lines []string
+	mark  markKind
 }
 
 type link struct {
@@ -60,12 +70,18 @@ const (
 	margin  = 2
 )
 
+// maxRoom bounds the characters that a drawing spends on boxes, on what is between them and on wires. Phases beyond it are listed.
+const maxRoom = 1_000_000
+
+// maxLine bounds a line of a box, in runes.
+const maxLine = 200
+
 func draw(d *workflow.Definition, marks map[string]mark) drawing {
 	s := d.Spec()
 	out := drawing{}
-	y := 1
+	y, room := 1, maxRoom
 	for k := range s.Phases {
-		b, w, h := layout(s, k, marks)
+		b, w, h := layout(s, k, marks, &room)
 		b.y = y
 		for i := range b.boxes {
 			b.boxes[i].y += y + 2
@@ -83,19 +99,59 @@ func draw(d *workflow.Definition, marks map[string]mark) drawing {
 	return out
 }
 
-// layout places the steps of one phase.
-func layout(s workflow.Spec, k int, marks map[string]mark) (block, int, int) {
+// layout places the steps of one phase, and takes what they need off the room that is left.
+func layout(s workflow.Spec, k int, marks map[string]mark, room *int) (block, int, int) {
+	p := s.Phases[k]
+	g := graphOf(s, k, marks)
+	b := block{title: p.Name, story: p.Storyline}
+	if g := p.Guard; g != nil {
+		b.title += ", if " + cmp.Or(g.Name, "a schema holds")
+	}
+	g.layers()
+	fits := g.long()*passing <= *room // else not even that is tried
+	var w, h int
+	if fits {
+		g.pass()
+		g.order()
+		w, h = g.place()
+		b.wires = g.wires()
+		taken := w * h
+		for _, wire := range b.wires {
+			taken += wire.length()
+		}
+		if fits = taken <= *room; fits {
+			*room -= taken
+		}
+	}
+	if !fits {
+		g, b.wires = graphOf(s, k, marks), nil
+		w, h = g.list(p)
+	}
+	for i := range g.v {
+		if v := &g.v[i]; v.step >= 0 {
+			b.boxes = append(b.boxes, box{v.x, v.y, v.w, v.h, v.lines, p.Steps[v.step].Type, v.mark})
+		}
+	}
+	return b, w, h
+}
+
+// passing is what an edge takes, about, where it passes a layer.
+const passing = 20
+
+// graphOf is the graph of a phase.
+func graphOf(s workflow.Spec, k int, marks map[string]mark) *graph {
 	p := s.Phases[k]
 	g := &graph{}
 	at := map[string]int{}
 	for i, st := range p.Steps {
 		at[st.Name] = i
-		lines, _ := marked(describe(s, k, st), marks, st.Name)
-		w := 0
-		for _, l := range lines {
-			w = max(w, utf8.RuneCountInString(l))
-		}
-		g.v = append(g.v, vertex{step: i, w: w + 4, h: len(lines) + 2})
+	}
+	for i, st := range p.Steps {
+		v := vertex{step: i}
+		lines, kind := marked(describe(s, at, st), marks, st.Name)
+		v.mark = kind
+		v.write(lines)
+		g.v = append(g.v, v)
 	}
 	for i, st := range p.Steps {
 		for _, n := range st.Needs {
@@ -107,26 +163,55 @@ func layout(s workflow.Spec, k int, marks map[string]mark) (block, int, int) {
 			g.v[i].in = append(g.v[i].in, link{i - 1, workflow.OnEnd, true})
 		}
 	}
-	g.layers()
-	g.pass()
-	g.order()
-	w, h := g.place()
-	b := block{title: p.Name, story: p.Storyline, wires: g.wires()}
-	if g := p.Guard; g != nil {
-		b.title += ", if " + cmp.Or(g.Name, "a schema holds")
+	return g
+}
+
+// write gives a vertex the lines of its box.
+func (v *vertex) write(lines []string) {
+	w := 0
+	for i, l := range lines {
+		lines[i] = cut(l)
+		w = max(w, utf8.RuneCountInString(lines[i]))
 	}
+	v.lines, v.w, v.h = lines, w+4, len(lines)+2
+}
+
+func cut(line string) string {
+	if utf8.RuneCountInString(line) <= maxLine {
+		return line
+	}
+	return string([]rune(line)[:maxLine-1]) + "…"
+}
+
+// list places the steps one below the other, as they are written, and says in the boxes what they need: for a graph of which
+// nobody could follow the wires.
+func (g *graph) list(p workflow.Phase) (width, height int) {
 	for i := range g.v {
-		if v := &g.v[i]; v.step >= 0 {
-			st := p.Steps[v.step]
-			lines, kind := marked(describe(s, k, st), marks, st.Name)
-			b.boxes = append(b.boxes, box{v.x, v.y, v.w, v.h, lines, st.Type, kind})
+		v := &g.v[i]
+		needs := ""
+		for n, l := range v.in {
+			if n > 0 {
+				needs += ", "
+			}
+			if needs += p.Steps[l.from].Name; l.when != "" && l.when != workflow.OnOk {
+				needs += " (" + string(l.when) + ")"
+			}
+			if len(needs) > maxLine*utf8.UTFMax { // it is cut
+				break
+			}
 		}
+		if needs != "" {
+			v.write(append(v.lines, "after "+needs))
+		}
+		v.x, v.y = margin, height
+		height += v.h
+		width = max(width, v.w)
 	}
-	return b, w, h
+	return width, height
 }
 
 // describe is what stands in the box of a step.
-func describe(s workflow.Spec, k int, st workflow.Step) []string {
+func describe(s workflow.Spec, here map[string]int, st workflow.Step) []string {
 	second := string(st.Type)
 	switch st.Type {
 	case workflow.Human:
@@ -134,7 +219,7 @@ func describe(s workflow.Spec, k int, st workflow.Step) []string {
 		if st.Hitl != nil && len(st.Hitl.Who) > 0 {
 			who = st.Hitl.Who
 		}
-		second += " " + strings.Join(who, ", ")
+		second += " " + strings.Join(who[:min(len(who), maxLine)], ", ") // more would be cut
 	case workflow.Reasoning:
 		second += " " + st.Planner
 	case workflow.Execution:
@@ -147,8 +232,7 @@ func describe(s workflow.Spec, k int, st workflow.Step) []string {
 		out = append(out, "if "+cmp.Or(g.Name, "a schema holds"))
 	}
 	for _, n := range st.Needs {
-		here := slices.ContainsFunc(s.Phases[k].Steps, func(o workflow.Step) bool { return o.Name == n.Step })
-		if !here && n.When != "" && n.When != workflow.OnOk {
+		if _, drawn := here[n.Step]; !drawn && n.When != "" && n.When != workflow.OnOk {
 			out = append(out, "on "+string(n.When)+" of "+n.Step)
 		}
 	}
@@ -163,15 +247,36 @@ type graph struct {
 	rows [][]int // vertices, layer by layer, from left to right
 }
 
-// layers puts each step one below the lowest that it needs.
+// layers puts each step one below the lowest that it needs. A workflow that was checked has no cycles.
 func (g *graph) layers() {
-	for range g.v { // a longest way has at most so many edges
-		for i := range g.v {
-			for _, l := range g.v[i].in {
-				g.v[i].layer = max(g.v[i].layer, g.v[l.from].layer+1)
+	left, below := make([]int, len(g.v)), make([][]int, len(g.v))
+	var free []int
+	for i := range g.v {
+		if left[i] = len(g.v[i].in); left[i] == 0 {
+			free = append(free, i)
+		}
+		for _, l := range g.v[i].in {
+			below[l.from] = append(below[l.from], i)
+		}
+	}
+	for ; len(free) > 0; free = free[1:] {
+		for _, i := range below[free[0]] {
+			g.v[i].layer = max(g.v[i].layer, g.v[free[0]].layer+1)
+			if left[i]--; left[i] == 0 {
+				free = append(free, i)
 			}
 		}
 	}
+}
+
+// long counts the layers that edges pass.
+func (g *graph) long() (n int) {
+	for i := range g.v {
+		for _, l := range g.v[i].in {
+			n += max(0, g.v[i].layer-g.v[l.from].layer-1)
+		}
+	}
+	return n
 }
 
 // pass splits edges that span several layers.
@@ -204,8 +309,12 @@ func (g *graph) order() {
 		}
 	}
 	at := make([]float64, len(g.v))
+	to := make([]float64, len(g.v))
 	sort := func(row []int, near func(int) []int) {
-		slices.SortStableFunc(row, func(a, b int) int { return cmp.Compare(centre(a, near(a), at), centre(b, near(b), at)) })
+		for _, i := range row { // nothing in a row is linked to another of it
+			to[i] = centre(i, near(i), at)
+		}
+		slices.SortStableFunc(row, func(a, b int) int { return cmp.Compare(to[a], to[b]) })
 		for k, i := range row {
 			at[i] = float64(k) / float64(len(row))
 		}
@@ -266,68 +375,4 @@ func (g *graph) place() (width, height int) {
 		}
 	}
 	return width, height
-}
-
-// tracks lists the vertices of the row above whose edges into row k need a track of their own between the rows, from the top
-// down. What comes down where another edge goes down further on comes first, so that the two are not taken for one.
-func (g *graph) tracks(k int) (order []int) {
-	left := []int{}
-	for _, from := range g.rows[k-1] {
-		if slices.ContainsFunc(g.rows[k], func(i int) bool { return g.linked(from, i) }) {
-			left = append(left, from)
-		}
-	}
-	for len(left) > 0 {
-		pick := 0
-		for n, from := range left {
-			if !slices.ContainsFunc(left, func(other int) bool { return other != from && g.comesDownAt(other, k, g.v[from].middle(), from) }) {
-				continue
-			}
-			pick = n // it must be above that other one
-			break
-		}
-		order = append(order, left[pick])
-		left = slices.Delete(left, pick, pick+1)
-	}
-	return order
-}
-
-// comesDownAt reports whether an edge of a vertex ends in row k at a column where one of another vertex begins.
-func (g *graph) comesDownAt(of, k, x, other int) bool {
-	return slices.ContainsFunc(g.rows[k], func(i int) bool {
-		return g.linked(of, i) && !g.linked(other, i) && g.v[i].middle() == x
-	})
-}
-
-func (g *graph) linked(from, to int) bool {
-	return slices.ContainsFunc(g.v[to].in, func(l link) bool { return l.from == from })
-}
-
-func (g *graph) wires() (out []wire) {
-	for k := 1; k < len(g.rows); k++ {
-		tracks := g.tracks(k)
-		bottom := 0
-		for _, i := range g.rows[k-1] {
-			bottom = max(bottom, g.v[i].y+g.v[i].h)
-		}
-		for _, i := range g.rows[k] {
-			to := &g.v[i]
-			for _, l := range to.in {
-				from := &g.v[l.from]
-				turn := bottom + slices.Index(tracks, l.from)
-				w := wire{corners: []point{{from.middle(), from.y + from.h}, {from.middle(), turn}, {to.middle(), turn}, {to.middle(), to.y - 1}}}
-				if from.step < 0 {
-					w.corners[0].y = from.y
-				}
-				if to.step >= 0 && l.when != "" && l.when != workflow.OnOk {
-					w.label = string(l.when)
-				}
-				if to.step < 0 {
-					w.corners[3].y = to.y
-				}
-				out = append(out, w)
-			}
-		}
-	}
-	return out
 }

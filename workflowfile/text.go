@@ -35,7 +35,7 @@ func text(d *workflow.Definition, marks map[string]mark) string {
 // canvas is a grid of characters. A cell with lines knows in which directions they leave it, so that lines that meet join.
 type canvas struct {
 	width int
-	cells [][]cell
+	cells [][]cell // each row as wide as what stands in it
 }
 
 type cell struct {
@@ -57,15 +57,15 @@ var joints = [16]rune{
 
 func newCanvas(w, h int) *canvas {
 	c := &canvas{width: w, cells: make([][]cell, h)}
-	for y := range c.cells {
-		c.cells[y] = make([]cell, w)
-	}
 	return c
 }
 
 func (c *canvas) at(x, y int) *cell {
-	if y < 0 || y >= len(c.cells) || x < 0 || x >= len(c.cells[y]) {
+	if y < 0 || y >= len(c.cells) || x < 0 || x >= c.width {
 		return &cell{}
+	}
+	if missing := x + 1 - len(c.cells[y]); missing > 0 {
+		c.cells[y] = append(c.cells[y], make([]cell, missing)...)
 	}
 	return &c.cells[y][x]
 }
@@ -144,7 +144,7 @@ func sign(n int) int {
 func (c *canvas) String() string {
 	var b strings.Builder
 	for _, row := range c.cells {
-		line := make([]rune, 0, c.width)
+		line := make([]rune, 0, len(row))
 		for _, cell := range row {
 			r := cell.r
 			if r == 0 {

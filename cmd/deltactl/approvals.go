@@ -19,6 +19,8 @@ const approvalsHelp = `Approvals lists the calls that wait for a person, those t
 first; of each agent as many as are shown at a time.
 
 Columns:
+  version  of the action: a decision is about that version alone; a worker that holds
+           another one asks again
   risk     effective risk, which no consent covers beyond
   cost     forecast
   expires  when the request lapses, which is neither consent nor rejection
@@ -126,13 +128,13 @@ func printApprovals(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, ag
 	if f.json {
 		return printJSON(c.OutOrStdout(), out)
 	}
-	t := table.New(c.OutOrStdout(), "approval", "action", "risk", "cost", "requester", "expires")
+	t := table.New(c.OutOrStdout(), "approval", "action", "version", "risk", "cost", "requester", "expires")
 	for _, r := range out.Approvals {
 		expires := any(nil)
 		if r.Expires != nil {
 			expires = r.Expires.Format(time.RFC3339)
 		}
-		t.Row(r.ID, r.Action, r.Risk, r.Cost, orNil(r.Requester), expires)
+		t.Row(r.ID, r.Action, orNil(r.Version), r.Risk, r.Cost, orNil(r.Requester), expires)
 	}
 	more(c, out.Next)
 	return t.Flush()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/internal/table"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
 )
@@ -22,6 +23,10 @@ agent is listed), leases (calls whose worker is gone and that nobody took over f
 minute), folding and sealing (outcomes and records that were left behind). Of this
 machine: sandbox (whether tools can be confined on it).
 
+--fold also folds the ledgers of the agents and of their tasks that have not ended, and
+compares them with what the store holds, as ledger fold does: what was written or
+deleted by hand is found. It reads all of them.
+
 --repair puts agents that are missing into the index. The others repair themselves as
 soon as a worker of the agent runs.
 
@@ -32,7 +37,7 @@ warning or severe.`
 
 func newDoctor() *cobra.Command {
 	var f storeFlags
-	var repair bool
+	var repair, fold bool
 	var most int
 	c := &cobra.Command{
 		Use: "doctor", Short: "Find what is wrong with a store", Long: doctorHelp + storeHelp, Args: cobra.NoArgs,
@@ -43,16 +48,17 @@ func newDoctor() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c, &f, repair, most) },
+		RunE: func(c *cobra.Command, _ []string) error { return runDoctor(c, &f, repair, fold, most) },
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "complete the index of agents")
+	c.Flags().BoolVar(&fold, "fold", false, "compare what is stored with the ledgers")
 	c.Flags().IntVar(&most, "agents", 1000, "agents to look at, at most")
 	c.Flags().IntVar(&f.c.WaitReplicas, "wait-replicas", 0, "replicas that your workers demand of each write")
 	f.add(c)
 	return c
 }
 
-func runDoctor(c *cobra.Command, f *storeFlags, repair bool, most int) error {
+func runDoctor(c *cobra.Command, f *storeFlags, repair, fold bool, most int) error {
 	s, err := f.openStore(c.Context())
 	if err != nil {
 		return err
@@ -70,7 +76,15 @@ func runDoctor(c *cobra.Command, f *storeFlags, repair bool, most int) error {
 	if err != nil {
 		return err
 	}
-	found = append(append(append(found, index), undone...), confining(c.Context()))
+	found = append(append(found, index), undone...)
+	if fold {
+		x, err := foldedAll(c, f, most)
+		if err != nil {
+			return err
+		}
+		found = append(found, x)
+	}
+	found = append(found, confining(c.Context()))
 	if f.json {
 		err = printJSON(c.OutOrStdout(), struct {
 			Findings []redisstore.Finding `json:"findings"`
@@ -97,9 +111,9 @@ func verdict(found []redisstore.Finding) error {
 	}
 	switch {
 	case n[redisstore.Severe] > 0:
-		return coded{exitSevere, fmt.Errorf("%d severe findings, %d warnings", n[redisstore.Severe], n[redisstore.Warning])}
+		return coded{exitSevere, fmt.Errorf("%s, %s", counted(n[redisstore.Severe], "severe finding"), counted(n[redisstore.Warning], "warning"))}
 	case n[redisstore.Warning] > 0:
-		return coded{exitWarning, fmt.Errorf("%d warnings", n[redisstore.Warning])}
+		return coded{exitWarning, errors.New(counted(n[redisstore.Warning], "warning"))}
 	}
 	return nil
 }
@@ -111,12 +125,57 @@ func indexed(ctx context.Context, s *redisstore.Store, repair bool) (redisstore.
 	case err != nil:
 		return x, err
 	case len(missing) > 0 && repair:
-		x.Found = fmt.Sprintf("%d agents were missing and are listed now", len(missing))
+		x.Found = fmt.Sprintf("missing, and listed now: %s", counted(len(missing), "agent"))
 		return x, s.Reindex(ctx, missing)
 	case len(missing) > 0:
-		x.Severity, x.Found, x.Do = redisstore.Warning, fmt.Sprintf("%d agents are not listed, %q for one", len(missing), missing[0]), "deltactl doctor --repair"
+		x.Severity, x.Found, x.Do = redisstore.Warning, fmt.Sprintf("not listed: %s, such as %q", counted(len(missing), "agent"), missing[0]), "deltactl doctor --repair"
 	}
 	return x, nil
+}
+
+// foldedAll compares the ledgers of agents, and of their tasks that have not ended, with what the store holds.
+func foldedAll(c *cobra.Command, f *storeFlags, most int) (redisstore.Finding, error) {
+	var ledgers, wrong, agents int
+	first := ""
+	look := func(d *desk, id string) {
+		l, err := d.fold(c.Context(), id)
+		var none coded
+		if errors.As(err, &none) && none.code == exitNotFound {
+			return // an agent without events of its own
+		}
+		ledgers++
+		if err == nil && len(l.Differences) == 0 {
+			return
+		}
+		if wrong++; first == "" {
+			first = id
+		}
+	}
+	err := onDesk(f, func(c *cobra.Command, d *desk, _ []string) error {
+		return d.agents(c.Context(), "", func(name string) (bool, error) {
+			agents++
+			look(d, name)
+			q := delta.TaskQuery{Agent: name}
+			for {
+				page, err := d.engine.Tasks(c.Context(), q)
+				if err != nil {
+					return false, err
+				}
+				for _, t := range page.Tasks {
+					look(d, t.ID)
+				}
+				if q.After = page.Next; q.After == "" {
+					return agents < most, nil
+				}
+			}
+		})
+	})(c, nil)
+	x := redisstore.Finding{Check: "fold", Severity: redisstore.Fine, Found: fmt.Sprintf("%d ledgers come to what is stored", ledgers)}
+	if wrong > 0 {
+		x.Severity, x.Found = redisstore.Severe, fmt.Sprintf("%d of %d ledgers do not come to what is stored", wrong, ledgers)
+		x.Do = "deltactl ledger fold " + first + " says what differs: it was written or deleted by hand, or lost"
+	}
+	return x, err
 }
 
 // lateMost is how late a takeover may be before somebody should look: workers take over within their lease and a poll.
@@ -152,7 +211,7 @@ func leftUndone(ctx context.Context, s *redisstore.Store, most int) ([]redisstor
 	of := fmt.Sprintf(" of %d agents", seen)
 	leases := redisstore.Finding{Check: "leases", Severity: redisstore.Fine, Found: "none waits for a worker" + of}
 	if late > 0 {
-		leases.Severity, leases.Found = redisstore.Warning, fmt.Sprintf("%d calls wait for a worker to take them over, of agent %q for one", late, worst)
+		leases.Severity, leases.Found = redisstore.Warning, fmt.Sprintf("waiting for a worker that takes over: %s, such as of agent %q", counted(late, "call"), worst)
 		leases.Do = "start a worker that runs Work and holds the agent"
 	}
 	tail := redisstore.Finding{Check: "folding", Severity: redisstore.Fine, Found: fmt.Sprintf("%d outcomes not folded, %d records not sealed", total.Pending, total.Unsealed) + of}
@@ -167,3 +226,11 @@ const (
 	pendingMost  = 16 * 100
 	unsealedMost = 10_000
 )
+
+// counted is a number of things, one or more.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

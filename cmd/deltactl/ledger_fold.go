@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,11 +16,11 @@ import (
 )
 
 const foldHelp = `Fold derives the state from the ledger alone: of a task its configuration, budget,
-facts and approvals, of an agent what was learned of its risk and trust. Of a ledger
-in the store the result is compared with the state that the store holds; where the two
+facts, approvals, the ids of its calls and what of them is under way, of an agent what
+was learned of its risk and trust. Of a ledger in the store the result is compared with the state that the store holds; where the two
 differ each difference is printed and the exit code is 1. Of a file it says that the
-events fit each other: every end has its begin. A task of which the store keeps no more
-than the ledger is folded and compared with nothing.
+events fit each other: every end has its begin. A task that is over, and of which the
+store keeps no more than the ledger, is folded and compared with nothing.
 
 Of an agent everything learned is compared, to the bit. It is folded by the estimators that
 learned it: the default one, and those whose configuration the ledger records
@@ -95,7 +96,11 @@ func (d *desk) fold(ctx context.Context, id string) (foldedLedger, error) {
 			return foldedLedger{}, err
 		}
 		flow := engine.FlowKnown{}
+		var gone []engine.Difference
 		if task != "" {
+			if gone, err = d.records(ctx, agent, task, records, snap); err != nil {
+				return foldedLedger{}, err
+			}
 			reply, err := d.store.Apply(ctx, engine.ReadFlow(agent, task))
 			if err != nil {
 				return foldedLedger{}, err
@@ -109,10 +114,37 @@ func (d *desk) fold(ctx context.Context, id string) (foldedLedger, error) {
 			return foldedLedger{}, err
 		}
 		if len(after) == 0 {
-			return foldOne(agent, task, records, snap, &flow)
+			out, err := foldOne(agent, task, records, snap, &flow)
+			for _, x := range gone {
+				out.Differences = append(out.Differences, foldedDifference(x))
+			}
+			return out, err
 		}
 	}
 	return foldedLedger{}, fmt.Errorf("fold %s: it is written to all the time; try again when it rests", id)
+}
+
+// recordsRead is how many cold cells are read at a time.
+const recordsRead = 500
+
+// records compares the cold cells of a task that must be there with the ledger. They go with the task.
+func (d *desk) records(ctx context.Context, agent, task string, records []txn.Stored, snap *txn.Snapshot) ([]engine.Difference, error) {
+	state, err := engine.FoldLedger(records)
+	if err != nil {
+		return nil, fmt.Errorf("fold %s: %w", ledger.NameOf(agent, task), err)
+	}
+	if len(snap.Task.Cells) == 0 && engine.EndedIn(state) {
+		return nil, nil
+	}
+	keys, stored := engine.LastingRecords(state), map[string]txn.Cell{}
+	for from := 0; from < len(keys); from += recordsRead {
+		reply, err := d.store.Apply(ctx, engine.ReadRecords(agent, task, keys[from:min(from+recordsRead, len(keys))]))
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(stored, reply.Fresh.Record.Cells)
+	}
+	return engine.CompareRecords(state, keys, stored), nil
 }
 
 func foldOne(agent, task string, records []txn.Stored, snap *txn.Snapshot, flow *engine.FlowKnown) (foldedLedger, error) {
@@ -127,7 +159,7 @@ func foldOne(agent, task string, records []txn.Stored, snap *txn.Snapshot, flow 
 		if out.Estimators, err = engine.EstimatorsOf(records); err == nil {
 			diffs, err = compareAgent(agent, records, snap)
 		}
-	case len(snap.Task.Cells) == 0:
+	case len(snap.Task.Cells) == 0 && engine.EndedIn(state):
 		out.Compared = false
 	default:
 		if diffs, err = engine.CompareFlow(records, flow); err == nil {

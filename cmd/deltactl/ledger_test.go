@@ -32,3 +32,14 @@ func long(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(store.Close())
 }
+
+// drop is "drop AGENT KEY": somebody deletes a key of an agent by hand.
+func drop(ts *testscript.TestScript, _ bool, args []string) {
+	c := redis.NewClient(addressOf(ts))
+	defer func() { ts.Check(c.Close()) }()
+	n, err := c.Del(context.Background(), ts.Getenv("DELTA_PREFIX")+":{"+args[0]+"}:"+args[1]).Result()
+	ts.Check(err)
+	if n != 1 {
+		ts.Fatalf("there is no key %s of %s", args[1], args[0])
+	}
+}

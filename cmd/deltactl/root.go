@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +80,33 @@ func newRoot() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	nameMissing(root)
 	return root
+}
+
+// nameMissing has every command that gets too few or too many arguments say which ones it wants.
+func nameMissing(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		nameMissing(sub)
+	}
+	check := c.Args
+	_, wanted, _ := strings.Cut(c.Use, " ")
+	if check == nil || wanted == "" {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		if err == nil {
+			return nil
+		}
+		missing := strings.Fields(wanted)
+		missing = missing[min(len(args), len(missing)):]
+		missing = slices.DeleteFunc(missing, func(name string) bool { return strings.HasPrefix(name, "[") })
+		if len(missing) == 0 {
+			return fmt.Errorf("%w; want %s %s", err, c.CommandPath(), wanted)
+		}
+		return fmt.Errorf("%w: %s is missing; want %s %s", err, strings.Join(missing, " and "), c.CommandPath(), wanted)
+	}
 }
 
 // usageError is a mistake in how the program was called.

@@ -82,6 +82,7 @@ func (f *storeFlags) openStore(ctx context.Context) (*redisstore.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	redisstore.Quiet()
 	s, err := redisstore.Open(ctx, c)
 	if err != nil {
 		return nil, coded{exitUnreachable, fmt.Errorf("open the store: %w", err)}
@@ -189,7 +190,11 @@ func (d *desk) task(ctx context.Context, id string) (*delta.Task, error) {
 	if err := d.engine.Adopt(ctx, agent); err != nil {
 		return nil, err
 	}
-	return d.engine.Open(ctx, id)
+	t, err := d.engine.Open(ctx, id)
+	if errors.Is(err, delta.ErrNoTask) {
+		return nil, coded{exitNotFound, fmt.Errorf("there is no task %s in the store, or not any more; deltactl tasks list, with --ended too, lists those there are", id)}
+	}
+	return t, err
 }
 
 // onDesk makes a command of what is done with a store.

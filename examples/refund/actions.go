@@ -83,7 +83,7 @@ func (b *bank) clerk(mailDown bool) *delta.Agent {
 	back := delta.DefineRaw("charge-back", []byte(payment), b.tool("back").Do).
 		Describe("Give an order's money back").Risk(2).Effect(action.Compensatable).UndoneBy("charge").MustBuild()
 	charge := delta.DefineRaw("charge", []byte(payment), b.tool("charge").Do).
-		Describe("Charge an order").Risk(2).MustBuild()
+		Describe("Charge an order").Risk(2).Effect(action.Compensatable).MustBuild()
 	send := delta.Define("send-mail", func(_ *delta.Context, m mail) mo.Result[string] {
 		if mailDown {
 			return mo.Err[string](errors.New("the mail server is down"))

@@ -202,8 +202,8 @@ func calls(within string) string {
 }
 
 func (c *changes) call(e *ledger.Event) {
-	if e.Call != "" {
-		c.put(txn.Record, c.cat(calls(e.Within), e.Call), c.cat(e.Intent, "\n", cmp.Or(e.Digest, "-")))
+	if e.Call != "" { // the id of a planner's call is used up as long as its task is there, whatever is kept of the call
+		c.add(txn.Clause{Op: txn.Put, Scope: txn.Record, Key: c.cat(calls(e.Within), e.Call), Val: c.cat(e.Intent, "\n", cmp.Or(e.Digest, "-")), Soft: e.Within == ""})
 	}
 }
 

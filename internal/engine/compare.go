@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,6 +49,53 @@ func CompareTask(folded txn.State, stored *txn.Snapshot) []Difference {
 	d := differ("task cell ", cells(f.Cells), have)
 	d = append(d, differ("task counter ", counters(f.Counters), counters(s.Counters))...)
 	return append(d, differ("task token ", tokens(f.Tokens), tokens(s.Tokens))...)
+}
+
+// LastingRecords returns the names of the cold cells that a task of this state must still have, in order: the ids of calls, and
+// what is under way, waits, or is of unknown outcome. What ended may have gone.
+func LastingRecords(folded txn.State) (keys []string) {
+	cells := folded.Record.Cells
+	for key := range cells {
+		intent, is := strings.CutPrefix(key, cellIntent)
+		_, ended := cells[cellOutcome+intent]
+		open := !ended || folded.Task.Tokens[tokenUnknown+intent].State == unresolved
+		if strings.HasPrefix(key, cellCall) || is && open {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// EndedIn reports whether a task of this state is over: then the store may keep no more of it than its ledger.
+func EndedIn(folded txn.State) bool {
+	var s TaskState
+	return json.Unmarshal([]byte(folded.Task.Cells[cellTask].Val), &s) == nil && s.Status.Ended()
+}
+
+// ReadRecords is a transaction that only reads cold cells of a task.
+func ReadRecords(agent, task string, keys []string) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
+	for _, key := range keys {
+		t.Add(txn.Clause{Op: txn.Read, Scope: txn.Record, Key: key})
+	}
+	return t
+}
+
+// CompareRecords returns which of the cold cells are not there, or do not say which call an id was used for. A call whose
+// record is gone could be made again.
+func CompareRecords(folded txn.State, keys []string, stored map[string]txn.Cell) []Difference {
+	want, have := map[string]string{}, map[string]string{}
+	for _, key := range keys {
+		c, there := stored[key]
+		if want[key] = folded.Record.Cells[key].Val; there {
+			have[key] = c.Val
+		}
+		if there && strings.HasPrefix(key, cellIntent) { // held as it was begun, or as an attempt left it
+			have[key] = want[key]
+		}
+	}
+	return differ("task record ", want, have)
 }
 
 // CompareFlow returns where the instance of a workflow is not what its events in the task's ledger come to.

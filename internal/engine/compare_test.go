@@ -22,6 +22,15 @@ func TestI14_CompareNamesWhatIsNotTheFold(t *testing.T) {
 		stored := s.load()
 		require.Empty(r, CompareTask(folded, stored))
 		require.NotEmpty(r, stored.Task.Cells)
+		keys := LastingRecords(folded)
+		cold := s.cold(keys...)
+		require.Empty(r, CompareRecords(folded, keys, cold))
+		for _, key := range keys {
+			was := cold[key]
+			delete(cold, key)
+			require.Equal(r, []Difference{{"task record " + key, "", folded.Record.Cells[key].Val}}, CompareRecords(folded, keys, cold), "it was deleted")
+			cold[key] = was
+		}
 		stored.Task.Cells["x"] = txn.Cell{Val: "y"}
 		stored.Task.Counters["n"] = 3
 		stored.Task.Tokens["k"] = txn.Token{State: "s"}

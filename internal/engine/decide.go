@@ -159,6 +159,9 @@ func (r *round) seenBefore() (Decision, bool) {
 		r.pin(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellOutcome + intent, N: snap.Record.Cells[cellOutcome+intent].Ver})
 		f := action.Fail(action.InFlight, "a call with id %q is running", id)
 		return r.refuse(f.With(action.DetailIntent, intent)), true
+	case 0: // nothing is kept of it but its id
+		f := action.Fail(action.InputInvalid, "call id %q was used by a call that ended so long ago that its outcome is kept in the ledger alone; give every call an id of its own", id)
+		return r.refuse(f.With(action.DetailIntent, intent)), true
 	}
 	r.parked = intent
 	return Decision{}, false

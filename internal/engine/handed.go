@@ -15,6 +15,19 @@ const maxHanded = 256
 // those of unknown outcome. A child is a task of its own, with another digest for the same call; without being told it would
 // ask the same person again, and repeat what may have happened. Calls are named by unknownKeys, whatever their version.
 func (v *View) handOn(b *Bound) *action.Failure {
+	v.Known(b)
+	for _, list := range []*[]string{&b.Unsure, &b.Rejected} {
+		slices.Sort(*list)
+		if *list = slices.Compact(*list); len(*list) > maxHanded {
+			return beyond("it would have to be told of %d calls that were rejected, or whose outcome is unknown, at most %d are; resolve them, or start another task", len(*list), maxHanded)
+		}
+	}
+	return nil
+}
+
+// Known adds to a bound the calls of the task that a person rejected, and those of unknown outcome: for a child of it, and for
+// one that takes its place.
+func (v *View) Known(b *Bound) {
 	for k, t := range v.Snap.Task.Tokens {
 		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && id != "" && t.State == unresolved {
 			for _, key := range strings.Split(t.Val, "\n") {
@@ -30,13 +43,6 @@ func (v *View) handOn(b *Bound) *action.Failure {
 			b.Rejected = append(b.Rejected, unknownKeys(q.Action, string(q.Input), q.Value)...)
 		}
 	}
-	for _, list := range []*[]string{&b.Unsure, &b.Rejected} {
-		slices.Sort(*list)
-		if *list = slices.Compact(*list); len(*list) > maxHanded {
-			return beyond("it would have to be told of %d calls that were rejected, or whose outcome is unknown, at most %d are; resolve them, or start another task", len(*list), maxHanded)
-		}
-	}
-	return nil
 }
 
 // handedDown reports a call that an ancestor of the task must not make again.

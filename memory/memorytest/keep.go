@@ -18,6 +18,7 @@ func keepCases() []testCase {
 		{"keep/what is at work stays", "a person may take longer than that", keepAtWork},
 		{"keep/counted from the last", "what was put after the end is of the intent too", keepLast},
 		{"keep/kept until said otherwise", "an unknown outcome is resolved some day", keepKept},
+		{"keep/what is of the task stays", "an id that was used must not be used again", keepSoft},
 		{"keep/another's cell stays", "it was put by somebody who did not end", keepOthers},
 		{"keep/what no intent put stays", "nobody said that it goes", keepPlain},
 		{"keep/tasks that are over go", "a process that runs for a year must not hold every task of it", keepTask},
@@ -132,6 +133,17 @@ func keepNotBefore(e *env) {
 			assert.True(e, again.Replay)
 		}
 	})
+}
+
+func keepSoft(e *env) {
+	soft := func(key string) txn.Clause { c := record(key); c.Soft = true; return c }
+	require.True(e, e.apply(begin("t", "i", soft("id"), record("mine"), soft("twice"), record("thrice"))).OK)
+	require.True(e, e.apply(settle("i", record("twice"), soft("thrice"))).OK)
+	e.outlive()
+	assert.Equal(e, []string{"id", "thrice"}, e.holds("id", "mine", "twice", "thrice"), "as it was put last")
+	e.must(event(txn.Task, "ended"), over())
+	e.outlive()
+	assert.Empty(e, e.holds("id", "thrice"), "they go with the task")
 }
 
 func keepAtWork(e *env) {

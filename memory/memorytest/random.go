@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,7 @@ func (d *drive) clause(t *txn.Txn) txn.Clause {
 		}
 	case txn.Put, txn.Event, txn.Pend:
 		c.Val = d.pick("v|\n", 99)
+		c.Soft = c.Op == txn.Put && strings.HasSuffix(c.Val, "7")
 	case txn.Set:
 		c.To, c.Val, c.N = states[1+d.rnd.IntN(2)], d.pick("a|b", 5), int64(d.rnd.IntN(4))*millisecond
 	case txn.Queue, txn.Unqueue:

@@ -97,7 +97,7 @@ func (s *reference) retain(t *txn.Txn, now int64) {
 		switch {
 		case c.Op == txn.Put && c.Scope == txn.Record:
 			delete(s.owners, nameOf(t, &c))
-			if own != nil && !(t.Phase == txn.Plain && s.breaks("keep: put later is nobody's")) {
+			if soft := c.Soft && !s.breaks("keep: what is of the task goes"); own != nil && !soft && !(t.Phase == txn.Plain && s.breaks("keep: put later is nobody's")) {
 				s.owners[nameOf(t, &c)], counts = t.Intent, true
 			}
 		case c.Op == txn.Expire && c.Scope == txn.Task:

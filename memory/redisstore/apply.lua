@@ -131,7 +131,7 @@ while i <= stop do
     local c = cur[f]
     if (c and sub(c, 1, 16) or ZERO) ~= A[i + 1] then status, failed = 0, index break end
     i, f = i + 2, f + 1
-  elseif op == 'P' or op == 'p' then -- p: its text is that of the event of that number in this transaction
+  elseif op == 'P' or op == 'p' or op == 's' then -- p: its text is that of the event of that number in this transaction; s: it stays
     local c, v = cur[f], A[i + 1]
     local ver, name, k = c and fmt('%016d', sub(c, 1, 16) + 1) or '0000000000000001', A[at + f - 1], #w
     if op == 'p' then
@@ -141,7 +141,7 @@ while i <= stop do
     v = ver .. v
     w[k + 1], w[k + 2] = name, v
     if set then set[f] = v end
-    if w == wR then owned = owned .. fmt('%04d', #name) .. name .. ver end
+    if w == wR and op ~= 's' then owned = owned .. fmt('%04d', #name) .. name .. ver end
     i, f = i + 2, f + 1
   elseif op == 'r' then -- the fields of the records follow
     w, d, f, i, index = wR, dR, oR + 2, i + 1, index - 1

@@ -51,7 +51,8 @@ type Config struct {
 	// WaitTime is how long they may take. Default 1 s.
 	WaitTime time.Duration
 	// Keep is how long intents and tasks that ended are kept at least, see [memory.Store]. As long as a call is kept, its
-	// repeat gets its outcome again and does not run. Default 7 days; less than 0 keeps all.
+	// repeat gets its outcome again; later, as long as its task is there, it is refused and does not run. Default 7 days; less
+	// than 0 keeps all.
 	Keep time.Duration
 	// Log is told once, when the store is opened, of servers that may lose state: those that evict, or that persist nothing.
 	// Nil: nobody is, and they are not looked at.
@@ -174,6 +175,17 @@ func (s *Store) raise(ctx context.Context, layout int) error {
 	return s.done(ctx, "raise the layout", err)
 }
 
+// forms are those that a URL has.
+const forms = "redis://host:6379/0, rediss://host:6379/0, unix:///path?db=0, redis+cluster://h1,h2 or redis+sentinel://h1,h2/name/0"
+
+// Quiet drops what the driver logs by itself, on standard error and in its own form, for the whole process: connections that
+// fail, mostly, which the errors of the store say too. It is for programs; call it before the first Open.
+func Quiet() { redis.SetLogger(quiet{}) }
+
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
 func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) {
 	o = &redis.UniversalOptions{
 		DialTimeout: c.Dial, ReadTimeout: c.Read, WriteTimeout: c.Write, PoolSize: c.Pool, ContextTimeoutEnabled: true,
@@ -181,7 +193,7 @@ func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) 
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil {
-		return nil, false, errors.New("redis: the URL cannot be read; want redis://host:6379/0 or one of the forms of Config.URL") // its text may hold a password
+		return nil, false, errors.New("redis: the URL cannot be read; want " + forms) // its text may hold a password
 	}
 	scheme, kind, _ := strings.Cut(u.Scheme, "+")
 	if u.Scheme == "unix" {
@@ -201,7 +213,7 @@ func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) 
 			return nil, false, err
 		}
 	default:
-		return nil, false, fmt.Errorf("redis: scheme %q of the URL: want redis, rediss, unix, redis+cluster or redis+sentinel", u.Scheme)
+		return nil, false, fmt.Errorf("redis: scheme %q of the URL is none; want "+forms, u.Scheme)
 	}
 	o.Username = u.User.Username()
 	o.Password, _ = u.User.Password()
@@ -234,7 +246,7 @@ func (c *Config) hosts(o *redis.UniversalOptions, u *url.URL, kind string) (err 
 			o.DB, err = db(path[1])
 		}
 	default:
-		return fmt.Errorf("redis: scheme %q of the URL: want redis, rediss, unix, redis+cluster or redis+sentinel", u.Scheme)
+		return fmt.Errorf("redis: scheme %q of the URL is none; want "+forms, u.Scheme)
 	}
 	for _, h := range strings.Split(u.Host, ",") {
 		if h == "" {

@@ -320,6 +320,11 @@ func (e *encoder) single(c *txn.Clause, i int) {
 		e.entry("V", i)
 		e.version(c.N)
 	case txn.Put:
+		if c.Soft && c.Scope == txn.Record {
+			e.entry("s", i)
+			e.add(c.Val)
+			return
+		}
 		if n := e.eventOf(c); n > 0 { // an intent's cell holds the event that began it
 			e.entry("p", i)
 			e.int(n)
@@ -425,23 +430,4 @@ func (e *encoder) link(c *txn.Clause) {
 	e.int(c.N)
 	e.add(c.Val)
 	e.row = len(e.text)
-}
-
-// place is the number of the lease that an Expire clause is about, 0 for the task.
-func (e *encoder) place(c *txn.Clause) int64 {
-	if c.Scope != txn.Record {
-		return 0
-	}
-	at := int64(len(e.names[0]) + 1)
-	if c.Key == e.t.Intent {
-		return at
-	}
-	for s := range e.slots {
-		if f := &e.slots[s]; f.hash == 1 {
-			if at++; f.kind == 'l' && f.key == c.Key {
-				return at
-			}
-		}
-	}
-	return 0
 }

@@ -83,6 +83,8 @@ func TestWhatCannotWorkIsSaid(t *testing.T) {
 		{"nobody there", "redis://127.0.0.1:1", "refused"},
 		{"a newer layout", newer.URL(), "use a newer one"},
 		{"no such scheme", "http://localhost", "scheme"},
+		{"no scheme", "127.0.0.1:6379", "want redis://host:6379/0"},
+		{"a host alone", "localhost:6379", "want redis://host:6379/0"},
 		{"no database", "redis://localhost/x", "database"},
 		{"a sentinel set without a name", "redis+sentinel://localhost", "names the set"},
 		{"no URL", "redis://a b:swordfish@x/%zz", "cannot be read"},

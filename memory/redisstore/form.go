@@ -110,3 +110,22 @@ func checkForm(t *txn.Txn) error {
 	}
 	return nil
 }
+
+// place is the number of the lease that an Expire clause is about, 0 for the task.
+func (e *encoder) place(c *txn.Clause) int64 {
+	if c.Scope != txn.Record {
+		return 0
+	}
+	at := int64(len(e.names[0]) + 1)
+	if c.Key == e.t.Intent {
+		return at
+	}
+	for s := range e.slots {
+		if f := &e.slots[s]; f.hash == 1 {
+			if at++; f.kind == 'l' && f.key == c.Key {
+				return at
+			}
+		}
+	}
+	return 0
+}
