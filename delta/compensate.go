@@ -115,7 +115,7 @@ type deed struct {
 	begun  ledger.Event
 	code   action.Code  // OK, or STARTED_UNKNOWN
 	output ledger.Event // its end
-	known  bool         // its output is
+	said   bool         // by a person, not by the function
 	undone bool
 	tries  int // to undo it, which ran and failed
 }
@@ -149,8 +149,8 @@ func (t *Task) lastToUndo(ctx context.Context, seen map[string]bool, c *Compensa
 			why = "the agent does not hold this version of the action any more"
 		case def.undo == nil:
 			why = "the action does not declare how to undo it"
-		case !d.known:
-			why = "its output is not known: a person said that it succeeded"
+		case d.said && !t.fits(ctx, def, d):
+			why = "its output is not known: a person said that it succeeded, and not with an output that the action may have"
 		default:
 			return d, nil
 		}
@@ -160,6 +160,20 @@ func (t *Task) lastToUndo(ctx context.Context, seen map[string]bool, c *Compensa
 		}
 	}
 	return nil, nil
+}
+
+// fits reports whether the output that a person vouched for can be that of the action. Nobody checked it where the action was
+// not at hand, and null is what is written where none was given.
+func (t *Task) fits(ctx context.Context, def *declaration, d *deed) bool {
+	output, err := t.outputOf(ctx, &d.output)
+	if err != nil {
+		return true // making the input says that it cannot be opened
+	}
+	if def.out == nil {
+		return string(output) != "null"
+	}
+	_, f := def.out.CheckOutput(output)
+	return f == nil
 }
 
 // deeds reads what completed from the ledger, in the order of completion.
@@ -199,7 +213,7 @@ func (t *Task) deeds(ctx context.Context) (order []*deed, err error) {
 			}
 			order = slices.DeleteFunc(order, func(o *deed) bool { return o == d })
 			if d.code = e.Code; d.code == action.OK || d.code == action.StartedUnknown {
-				d.output, d.known = e, e.Type == ledger.Settled
+				d.output, d.said = e, e.Type == ledger.Resolved
 				order = append(order, d)
 			}
 		}

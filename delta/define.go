@@ -235,7 +235,8 @@ func (b Builder[In, Out]) Cost(c action.Cost) Builder[In, Out] {
 	return b
 }
 
-// MaxCost bounds what is reserved for a call.
+// MaxCost bounds what is reserved for a call, where what others of the action used lets the forecast ask for more: in its first
+// tens of calls that is about three times what one of steady cost uses. It is no bound on what may be charged.
 func (b Builder[In, Out]) MaxCost(l action.Limit) Builder[In, Out] {
 	b.d.maximum = l
 	return b

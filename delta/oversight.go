@@ -293,7 +293,7 @@ func (e *Engine) pause(ctx context.Context, something <-chan struct{}) bool {
 }
 
 // Resolve is an operator's word on an intent of unknown outcome: that it succeeded, with this output, or that it did not,
-// and what it cost. Until then its reservation stands and the same call is refused. It is for the task's approvers and the
+// and what it cost: one call where it is not said how many, and a duration of zero is one that nobody knows, which is not learned. Until then its reservation stands and the same call is refused. It is for the task's approvers and the
 // engine's operators, never for whoever requested the task.
 func (t *Task) Resolve(ctx context.Context, intent string, by Identity, ok bool, output []byte, cost action.Cost, reason string) error {
 	e := t.engine

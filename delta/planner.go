@@ -99,7 +99,7 @@ type Bounds struct {
 	Invalid  int           // refused proposals in a row, every call of which broke a rule; default 5
 	Parallel int           // calls of one proposal; default 16
 	PlanTime time.Duration // for one proposal; default 2 minutes
-	// Wait makes the run wait for people: calls are made with DoWait, and a paused task is waited for.
+	// Wait makes the run wait for people: calls are made with DoWait, and a paused task, or a halted agent, is waited for.
 	Wait bool
 }
 
@@ -127,6 +127,7 @@ const (
 	RunStopped Ended = "stopped"     // the context ended
 	RunFailed  Ended = "planner"     // the planner failed
 	RunPaused  Ended = "paused"      // the task waits for a person; run it again when it goes on
+	RunHalted  Ended = "halted"      // the agent, or everything, was halted; run it again when that is lifted
 	RunStore   Ended = "unavailable" // calls can no longer be recorded
 )
 
@@ -271,6 +272,9 @@ func (r *run) cannotPlan(ctx context.Context, f *action.Failure) bool {
 	case action.BudgetExhausted:
 		return r.end(RunBudget, f.Message, f)
 	case action.Cancelled, action.TaskClosed:
+		if f.Code == action.Cancelled && r.halted(ctx) {
+			return r.sitOut(ctx, f)
+		}
 		return r.end(RunClosed, f.Message, f)
 	case action.TaskPaused:
 		if !r.b.Wait {
@@ -287,6 +291,23 @@ func (r *run) cannotPlan(ctx context.Context, f *action.Failure) bool {
 		return r.end(RunStopped, "", context.Cause(ctx))
 	}
 	return r.end(RunFailed, f.Message, f)
+}
+
+// halted reports whether it is a halt that keeps the planner from being asked: the task itself has not ended.
+func (r *run) halted(ctx context.Context) bool {
+	v, err := r.t.peek(context.WithoutCancel(ctx))
+	return err == nil && v.Exists() && !v.Task.Status.Ended()
+}
+
+// sitOut waits until a halt is lifted, where the run waits for people, or ends it.
+func (r *run) sitOut(ctx context.Context, f *action.Failure) bool {
+	switch {
+	case !r.b.Wait:
+		return r.end(RunHalted, f.Explain(), f)
+	case r.t.awaitLift(ctx, engine.PlanAction):
+		return false
+	}
+	return r.end(RunStopped, "the agent was halted", context.Cause(ctx))
 }
 
 // calls makes the calls of one proposal in parallel and returns when each has ended.

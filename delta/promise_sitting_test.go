@@ -225,3 +225,39 @@ func TestApprovalSaysHowItsCallEnded(t *testing.T) {
 		assert.Empty(t, s.ran)
 	})
 }
+
+// TestRunOnAHaltedAgent: a run that a halt keeps from planning says so, and not that its task has ended; one that waits for
+// people waits for that too.
+func TestRunOnAHaltedAgent(t *testing.T) {
+	for name, h := range halts {
+		if name == "action" || name == "task" { // neither keeps a planner of the agent from being asked as a halt does
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newSitting(t)
+				done := delta.PlannerFunc(func(context.Context, delta.Request) (delta.Proposal, error) { return delta.Proposal{Done: true}, nil })
+				require.NoError(t, h[0](s))
+				got := s.engine.Run(t.Context(), s.task, done).MustGet()
+				assert.Equal(t, delta.RunHalted, got.Ended)
+				assert.Contains(t, got.Why, "stopped")
+				status, _, err := s.task.Status(t.Context())
+				require.NoError(t, err)
+				assert.Equal(t, "running", status)
+
+				ctx, stop := context.WithCancel(context.Background())
+				stopped := background(func() delta.Ended {
+					return s.engine.RunWithin(ctx, s.task, done, delta.Bounds{Wait: true}).MustGet().Ended
+				})
+				waits := background(func() delta.Ended {
+					return s.engine.RunWithin(context.Background(), s.task, done, delta.Bounds{Wait: true}).MustGet().Ended
+				})
+				s.idle()
+				stop()
+				assert.Equal(t, delta.RunStopped, stopped())
+				require.NoError(t, h[1](s))
+				assert.Equal(t, delta.RunDone, waits())
+			})
+		})
+	}
+}

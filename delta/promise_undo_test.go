@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 )
 
 type booking struct {
@@ -39,7 +40,9 @@ type booker struct {
 	pay    *delta.Action[booking, ticket]
 }
 
-func newBooker(t *testing.T, gated bool) *booker {
+func newBooker(t *testing.T, gated bool) *booker { return newBookerOn(t, nil, gated) }
+
+func newBookerOn(t *testing.T, store memory.Store, gated bool) *booker {
 	b := &booker{T: t, broken: map[string]bool{}}
 	cancel := delta.Define("cancel", func(_ *delta.Context, in ticket) mo.Result[ticket] {
 		if b.broken[in.No] {
@@ -64,7 +67,7 @@ func newBooker(t *testing.T, gated bool) *booker {
 		Describe("Look at a seat").Risk(1).Effect(action.None).MustBuild()
 	b.pay = delta.Define("pay", func(_ *delta.Context, in booking) mo.Result[ticket] { return mo.Ok(ticket{}) }).
 		Describe("Pay a seat").Risk(1).RequireApproval(delta.UntilTrust(0.01)).MustBuild()
-	e, err := delta.New(delta.Config{Authenticator: anybody, Operators: []string{"op"}})
+	e, err := delta.New(delta.Config{Store: store, Authenticator: anybody, Operators: []string{"op"}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close(context.Background())) })
 	agent := delta.NewAgent("booker").Grant(b.book, b.look, b.pay, undo).MustBuild()
@@ -162,6 +165,51 @@ func TestC29_UnknownOutcomeStandsInTheWay(t *testing.T) {
 	c := b.compensate()
 	require.NotNil(t, c.Stopped)
 	assert.Equal(t, "+T-1", strings.Join(b.did, " "), "what came before it is not undone")
+}
+
+// What a person said succeeded is undone like what the function said did, where they gave its output; else it is listed.
+func TestCompensateUndoesWhatAPersonResolved(t *testing.T) {
+	for name, c := range map[string]struct {
+		stored bool // resolved by an engine that does not hold the action
+		output string
+		undone string
+	}{
+		"with its output":               {false, `{"no":"T-9"}`, "-T-9"},
+		"with its output, from outside": {true, `{"no":"T-9"}`, "-T-9"},
+		"without, from outside":         {true, ``, ""},
+		"with one that is none":         {true, `{"no":7}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := memory.New(memory.Config{})
+			b := newBookerOn(t, store, false)
+			b.unsure = true
+			f := action.FailureOf(b.book.Do(context.Background(), b.task, booking{"9"}).Error())
+			require.NotNil(t, f)
+			require.Equal(t, action.StartedUnknown, f.Code)
+			all, err := b.engine.Unresolved(context.Background(), 9)
+			require.NoError(t, err)
+			require.Len(t, all, 1)
+			task, boss := b.task, b.boss
+			if c.stored {
+				other, err := delta.New(delta.Config{Store: store, Authenticator: anybody, Operators: []string{"op"}})
+				require.NoError(t, err)
+				defer func() { require.NoError(t, other.Close(context.Background())) }()
+				require.NoError(t, other.Adopt(context.Background(), "booker"))
+				task, err = other.Open(context.Background(), b.task.ID())
+				require.NoError(t, err)
+				boss, err = other.Authenticate(context.Background(), "op")
+				require.NoError(t, err)
+			}
+			require.NoError(t, task.Resolve(context.Background(), all[0].Intent, boss, true, []byte(c.output), action.Cost{}, "it is in the list"))
+			spent, err := b.task.Budget(context.Background())
+			require.NoError(t, err)
+			assert.EqualValues(t, 1, spent.Spent.Calls, "it was made")
+			got := b.compensate()
+			require.NoError(t, got.Err())
+			assert.Equal(t, c.undone, strings.Join(b.did, " "))
+			assert.Len(t, got.Left, map[bool]int{true: 0, false: 1}[c.undone != ""])
+		})
+	}
 }
 
 func TestCompensateSaysWhatIsLeft(t *testing.T) {

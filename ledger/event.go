@@ -147,7 +147,8 @@ type Observed struct {
 	Err       bool        `json:"err,omitempty"`
 	Violation bool        `json:"violation,omitempty"` // a refusal of something the planner could have known
 	Cost      action.Cost `json:"cost,omitzero"`
-	At        int64       `json:"at,omitempty"` // worker time, µs
+	At        int64       `json:"at,omitempty"`      // worker time, µs
+	Untimed   bool        `json:"untimed,omitempty"` // nobody knows how long it took: a duration of zero is none
 }
 
 // Change is how one belief moved. A number that people see comes with its interval and count.

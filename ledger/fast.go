@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 55, Flow{}, 7, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 8, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 55, Flow{}, 7, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 9, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 12)
 
 func knows(structs ...any) bool {
@@ -304,6 +304,7 @@ func (w *text) observed(o *Observed) {
 	w.yes("violation", o.Violation)
 	w.cost("cost", &o.Cost)
 	w.num("at", o.At)
+	w.yes("untimed", o.Untimed)
 	w.b = append(w.b, '}')
 }
 

@@ -52,6 +52,7 @@ func (r *reader) observed(o *Observed) bool {
 		return false
 	}
 	r.number(`,"at":`, &o.At)
+	o.Untimed = r.is(`,"untimed":true`)
 	return r.s == "}"
 }
 

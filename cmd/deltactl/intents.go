@@ -100,7 +100,8 @@ func newIntentsResolve() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resolve TASK INTENT", Short: "Say what became of a call", Args: cobra.ExactArgs(2),
 		Long: `Resolve writes down what you found out: --ok that the call succeeded, with what it
-returned, or --failed that it did not; and what it cost. What it reserved is settled,
+returned, or --failed that it did not; and what it cost: one call where --calls does
+not say otherwise, and how long it took is learned only where --duration says it. What it reserved is settled,
 the outcome is learned from, and a call that succeeded counts as a prerequisite for
 others. Of a step of a workflow its output is held to what the step declares of it and
 its undo needs; to the action's own schema it is not, for want of that.

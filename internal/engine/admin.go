@@ -168,12 +168,14 @@ func Resolve(agent *Agent, v *View, begun ledger.Event, ok bool, cost action.Cos
 	if t := v.Snap.Task.Tokens[tokenUnknown+begun.Intent]; t.State != unresolved {
 		return nil, fmt.Errorf("intent %s: its outcome is not unknown", begun.Intent)
 	}
+	cost.Calls = max(cost.Calls, 1) // it was made
 	x := &Run{Agent: agent, Begun: &begun, Fence: begun.Fence, Owner: begun.Owner, Input: run.Input, Veil: run.Veil}
 	t := x.txn(txn.Plain)
 	e := x.event(ledger.Resolved, who.At)
 	e.Identity, e.Reason, e.Charged, e.Wakes = who.Identity, who.Reason, cost, v.Task.Flow != nil
 	e.Overrun = exceeds(cost, begun.Reserved)
 	e.Learned = x.learned(!ok, cost, who.At)
+	e.Learned.Untimed = cost.Duration == 0
 	if ok {
 		e.Code = action.OK
 		e.Output = json.RawMessage(found.Output.Text())

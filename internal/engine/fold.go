@@ -52,6 +52,7 @@ func foldPending(rules *Rules, agent *Agent, b risk.Belief, pending []txn.Pendin
 func learn(rules *Rules, agent *Agent, t *risk.Tracker, o ledger.Observed) (risk.Innovation, error) {
 	d := declarationOf(rules, agent, o)
 	seen := risk.Observation{Err: o.Err, Cost: o.Cost}
+	seen.Skip[action.Duration] = o.Untimed
 	in, err := t.Observe(d, seen)
 	if errors.Is(err, action.ErrCurrency) {
 		seen.Cost.Money, seen.Cost.Currency, seen.Skip[action.Money] = 0, "", true

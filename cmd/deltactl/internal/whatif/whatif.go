@@ -236,7 +236,9 @@ func (t *trial) reset(e *event) error {
 func (t *trial) settled(e *event) {
 	a, k := t.agent(e.agent), t.task(e)
 	if o := e.Learned; o != nil && o.Declared > 0 {
-		if next, _, err := t.model.Update(a.belief, risk.Declaration{Name: o.Action, Risk: o.Declared, Tags: o.Tags}, risk.Observation{Err: o.Err, Cost: o.Cost}); err == nil {
+		seen := risk.Observation{Err: o.Err, Cost: o.Cost}
+		seen.Skip[action.Duration] = o.Untimed
+		if next, _, err := t.model.Update(a.belief, risk.Declaration{Name: o.Action, Risk: o.Declared, Tags: o.Tags}, seen); err == nil {
 			a.belief = next // what the model cannot take, the engine did not learn either
 		}
 	}
