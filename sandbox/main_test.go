@@ -130,7 +130,9 @@ func modes(dir string) (said string) {
 				said += fmt.Sprintf("%s %o: %v ", name, m, err)
 			}
 		}
-		if err := call(0o1755); err != nil && !(name == "fchmodat2" && errors.Is(err, unix.ENOSYS)) { // an older kernel
+		err := call(0o1755)
+		older := name == "fchmodat2" && errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) // a kernel, or a file system
+		if err != nil && !older {
 			said += fmt.Sprintf("%s 1755: %v ", name, err)
 		}
 	}
