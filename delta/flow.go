@@ -84,6 +84,18 @@ func (t *Task) stands(ctx context.Context) (*engine.View, error) {
 	return v, nil
 }
 
+// there reports why the task of an instance that has not begun is not there: pruned, or lost by the store.
+func (t *Task) there(ctx context.Context) error {
+	if err := t.opened(); err != nil {
+		return err
+	}
+	v, err := t.stands(ctx)
+	if err == nil && !v.Exists() {
+		err = ErrNoTask
+	}
+	return err
+}
+
 // turn works out what an event comes to; without steps it came to nothing, and it is said why. What can be judged on the spot
 // is, so that one transaction takes it all.
 func (r *flowRun) turn(ctx context.Context, s workflow.State, ev workflow.Event) (workflow.State, []engine.FlowStep, workflow.Absorbed, error) {

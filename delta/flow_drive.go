@@ -17,6 +17,9 @@ func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.
 			return false, s, err
 		}
 		k, err := e.readFlowOn(ctx, t.agent.name, t.local, &was)
+		if err == nil && k.Ver == 0 {
+			err = t.there(ctx)
+		}
 		if err != nil || k.Ver == 0 {
 			return false, s, err
 		}

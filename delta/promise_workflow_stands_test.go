@@ -1,6 +1,7 @@
 package delta_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/memory/faulty"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
@@ -254,4 +257,27 @@ func TestC28_TheTaskOfAnInstanceIsItsWorkflows(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, kids)
 	assert.Equal(t, []string{"charge 1"}, w.done())
+}
+
+// An instance whose ledger the store lost does not run: who asks for it is told so each time, and waits for nothing.
+func TestI15_AnInstanceThatWasLostIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFloor(t)
+		r := faulty.NewRewinding(func(clock func() time.Time) memory.Store { return memory.New(memory.Config{Clock: clock}) })
+		w.cfg.Store = r
+		t.Cleanup(func() { _ = r.Close() })
+		d := workflow.New("w", "1").Step(workflow.AskPerson("ask").Hitl(workflow.Hitl{Who: []string{"ana"}, Prompt: "?", Intake: json.RawMessage(`{}`)})).MustBuild()
+		e := w.engine(d)
+		i := w.start(e, d, delta.Goal{})
+		w.run(i)
+		require.NoError(t, e.Sync(t.Context()))
+		require.NoError(t, r.Rewind(context.Background(), 0))
+		for range 3 {
+			_, err := i.State(t.Context())
+			require.Error(t, err)
+			_, err = i.Run(t.Context())
+			require.Error(t, err)
+			_ = e.Sync(t.Context())
+		}
+	})
 }

@@ -37,6 +37,13 @@ func Compatible(was, is *Definition, s State) error {
 			fault("step %q has begun, and is in another phase in version %s", st.Name, is.spec.Version)
 		}
 	}
+	if !slices.Equal(was.spec.Owners, is.spec.Owners) {
+		for _, w := range s.Waits() {
+			if n := &was.nodes[was.at[w.Step]]; w.For == WaitIntake && (n.Hitl == nil || len(n.Hitl.Who) == 0) {
+				fault("step %q asks the owners of the workflow, who are others in version %s", w.Step, is.spec.Version)
+			}
+		}
+	}
 	for i := range is.nodes {
 		n := &is.nodes[i]
 		if _, there := was.at[n.Name]; !there && n.phase < begun && s.Phases[n.phase].Stage != PhaseRunning {
