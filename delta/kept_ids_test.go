@@ -21,7 +21,7 @@ func TestCallIdsOutliveTheirRecords(t *testing.T) {
 	require.True(t, out.OK())
 	again := l.task.Do(t.Context(), call).MustGet()
 	require.True(t, again.Recorded)
-	l.now = l.now.Add(memory.DefaultKeep + time.Minute)
+	l.now.Add(int64(memory.DefaultKeep + time.Minute))
 	for range 8 { // the store tidies up
 		_, err := l.store.Apply(t.Context(), &txn.Txn{Agent: "desk", Phase: txn.Plain})
 		require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestCallIdsOutliveTheirRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, kept, "its record is gone")
 
-	other, err := delta.New(delta.Config{Store: bare{l.store}, Now: func() time.Time { return l.now }})
+	other, err := delta.New(delta.Config{Store: bare{l.store}, Now: l.clock})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close(t.Context())) }()
 	require.NoError(t, other.Register(l.agent))
