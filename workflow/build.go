@@ -60,7 +60,7 @@ func (b Builder) Step(s StepBuilder) Builder {
 	return b
 }
 
-// Build checks the workflow; the error names every fault.
+// Build checks the workflow; the error names the faults, see [Compile].
 func (b Builder) Build() (*Definition, error) { return compile(b.s, b.faults) }
 
 // MustBuild is Build for workflows that are written in a program: it panics on faults.

@@ -9,7 +9,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
-// check returns every fault of a definition, in the order of its text, and fills in its edges.
+// check returns the faults of a definition, in the order of its text, and fills in its edges. What flows between steps is
+// looked at where all else is right.
 func (d *Definition) check() []error {
 	c := &checker{d: d}
 	s := &d.spec

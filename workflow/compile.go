@@ -39,7 +39,8 @@ type edge struct {
 	when When
 }
 
-// Compile checks a workflow. The error names every fault.
+// Compile checks a workflow. The error names every fault of the first kind that there is: what is not known, or else what flows
+// between steps.
 func Compile(s Spec) (*Definition, error) { return compile(s, nil) }
 
 func compile(s Spec, faults []error) (*Definition, error) {

@@ -1,6 +1,6 @@
 // Package workflowfile reads workflows from YAML, writes them back, and draws them.
 //
-// [Load] and [Parse] return a definition that was checked; every fault is named, with its line. [Format] is the way back: what
+// [Load] and [Parse] return a definition that was checked; faults are named, with their lines. [Format] is the way back: what
 // it writes reads as the same definition. [Text] draws the graph for a terminal, [SVG] as a picture.
 //
 //	workflow: refund

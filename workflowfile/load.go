@@ -49,7 +49,8 @@ func prefixed(path string, err error) error {
 	return errors.Join(out...)
 }
 
-// Parse reads one workflow and checks it. The error joins every fault, each with its line where it has one.
+// Parse reads one workflow and checks it. The error joins all faults of the first kind that there
+// is (what is written wrongly, what is not known, what flows between steps), each with its line where it has one.
 func Parse(text []byte) (*workflow.Definition, error) {
 	if len(text) > MaxFile {
 		return nil, fmt.Errorf("it is larger than %d bytes", MaxFile)

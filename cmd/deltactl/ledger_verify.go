@@ -92,7 +92,7 @@ func verify(c *cobra.Command, f *storeFlags, heads *headFlags, sources []string)
 		}
 	}
 	for _, name := range sorted(kept) {
-		return fmt.Errorf("ledger %s is missing: a head of it was kept", name)
+		return fmt.Errorf("ledger %s is missing: a head of it was kept; give what was exported of it too, as prune --export does before it drops one", name)
 	}
 	if f.json {
 		return printJSON(c.OutOrStdout(), out)

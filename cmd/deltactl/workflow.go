@@ -30,9 +30,11 @@ func newWorkflowCheck() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "check FILE...", Short: "Check workflows", Args: cobra.MinimumNArgs(1),
-		Long: `Check names every fault of a workflow with its line: cycles, unknown steps, steps that
+		Long: `Check names the faults of a workflow with their lines: cycles, unknown steps, steps that
 never run, inputs to which nothing is mapped, outputs that cannot fit the inputs they
-feed, limits that are not positive, schemas that do not compile. Warnings, which are
+feed, limits that are not positive, schemas that do not compile. What is written wrongly
+comes first, then what is not known, then what flows between steps: of these it names
+all of the first kind that there is, so check again once they are mended. Warnings, which are
 sound and probably not meant, go to standard error. Several files are also checked
 together: that each child is there, that none runs itself through others, and that
 each is started with what its schema wants.
