@@ -49,31 +49,45 @@ type PruneReport struct {
 // again: two tasks may have had it, one after the other, so an Export must not write one over the other.
 func (e *Engine) Prune(ctx context.Context, p Pruning) (PruneReport, error) {
 	var out PruneReport
-	if err := errors.Join(alive(ctx), e.mine(p.By)); err != nil {
-		return out, fmt.Errorf("prune: %w", err)
-	}
-	if err := e.enter(); err != nil {
+	s, err := e.pruned(ctx, p.Agent, p.Before, p.By)
+	if err != nil {
 		return out, err
 	}
 	defer e.inside.Done()
-	e.mu.Lock()
-	s := e.agents[p.Agent]
-	e.mu.Unlock()
 	store, can := e.raw().(memory.Forgetter)
-	switch {
-	case s == nil:
-		return out, fmt.Errorf("prune: agent %q is not registered with this engine", p.Agent)
-	case !can:
+	if !can {
 		return out, errors.New("prune: this store keeps its ledgers")
-	case p.Before.IsZero():
-		return out, errors.New("prune: before when? its zero value would be no bound")
 	}
 	x := &pruner{Pruning: p, e: e, s: s, store: store, out: &out}
-	err := x.run(ctx)
-	if err != nil {
+	if err = x.run(ctx); err != nil {
 		err = fmt.Errorf("prune %s: %w", p.Agent, err)
 	}
 	return out, err
+}
+
+// pruned is the agent of which something is to be dropped, where whoever asks may. Where it is no error, the engine was
+// entered.
+func (e *Engine) pruned(ctx context.Context, agent string, before time.Time, by Identity) (*agentState, error) {
+	if err := errors.Join(alive(ctx), e.mine(by)); err != nil {
+		return nil, fmt.Errorf("prune: %w", err)
+	}
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	s := e.agents[agent]
+	e.mu.Unlock()
+	var err error
+	switch {
+	case s == nil:
+		err = fmt.Errorf("prune: agent %q is not registered with this engine", agent)
+	case before.IsZero():
+		err = errors.New("prune: before when? its zero value would be no bound")
+	default:
+		return s, nil
+	}
+	e.inside.Done()
+	return nil, err
 }
 
 type pruner struct {

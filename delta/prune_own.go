@@ -45,25 +45,14 @@ type OwnPruned struct {
 //
 // Workers must know of checkpoints: on Redis, programs older than layout 2 must be gone.
 func (e *Engine) PruneOwn(ctx context.Context, p OwnPruning) (OwnPruned, error) {
-	var out OwnPruned
-	if err := errors.Join(alive(ctx), e.mine(p.By)); err != nil {
-		return out, fmt.Errorf("prune: %w", err)
-	}
-	if err := e.enter(); err != nil {
-		return out, err
+	s, err := e.pruned(ctx, p.Agent, p.Before, p.By)
+	if err != nil {
+		return OwnPruned{}, err
 	}
 	defer e.inside.Done()
-	e.mu.Lock()
-	s := e.agents[p.Agent]
-	e.mu.Unlock()
 	store, can := e.raw().(memory.Cutter)
-	switch {
-	case s == nil:
-		return out, fmt.Errorf("prune: agent %q is not registered with this engine", p.Agent)
-	case !can:
-		return out, errors.New("prune: this store keeps agents' own ledgers whole")
-	case p.Before.IsZero():
-		return out, errors.New("prune: before when? its zero value would be no bound")
+	if !can {
+		return OwnPruned{}, errors.New("prune: this store keeps agents' own ledgers whole")
 	}
 	out, err := (&ownPruner{p, e, s, store}).run(ctx)
 	if err != nil {
