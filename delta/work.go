@@ -34,6 +34,7 @@ func (e *Engine) Work(ctx context.Context) error {
 	defer poll.Stop()
 	w := &shift{e: e, slots: make(chan struct{}, e.cfg.Workers), hand: map[string]bool{}}
 	defer w.all.Wait()
+	w.all.Go(func() { w.present(ctx) })
 	for {
 		w.sweep(ctx)
 		select {
