@@ -150,8 +150,17 @@ func (e *Engine) DefinitionOf(ctx context.Context, agent, name string) (*workflo
 			return d, err
 		}
 	}
-	return nil, fmt.Errorf("definition of workflow %q: no instance of it ran for agent %q yet; start the first one from its file: %w", name, agent, ErrNoWorkflow)
+	return nil, neverRan{agent, name}
 }
+
+// neverRan is [ErrNoWorkflow] for who can do something about it.
+type neverRan struct{ agent, workflow string }
+
+func (n neverRan) Error() string {
+	return fmt.Sprintf("no instance of workflow %q ran for agent %q yet: start the first one from its file", n.workflow, n.agent)
+}
+
+func (neverRan) Unwrap() error { return ErrNoWorkflow }
 
 // definitionAmong looks for a definition among instances.
 func (e *Engine) definitionAmong(ctx context.Context, q TaskQuery, name string, digests map[string]bool) (*workflow.Definition, error) {

@@ -95,7 +95,7 @@ func (w *shift) sweep(ctx context.Context) {
 			{engine.QueueFailures, e.forgetFailures},
 			{engine.QueueFlows, e.driveDue},
 		} {
-			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
+			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil && ctx.Err() == nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)
 			}
 		}

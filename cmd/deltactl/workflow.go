@@ -13,8 +13,8 @@ import (
 
 const workflowHelp = `Workflow lists instances of workflows in a store, answers what they ask, and resumes,
 amends, pauses and cancels them; check and show also read files, which are YAML and
-need no store. To run a workflow takes the program that has its actions, planners and
-guards: deltactl has none. See doc/workflows.md.`
+need no store. Run starts one: for the workers on the store that have its actions, or,
+where these are tools of an MCP server, here. See doc/workflows.md.`
 
 func newWorkflow() *cobra.Command {
 	c := &cobra.Command{
@@ -22,7 +22,7 @@ func newWorkflow() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newWorkflowList(), newWorkflowShow(), newWorkflowSignal(), newWorkflowAmend(), newWorkflowResume(), newWorkflowPause(),
-		newWorkflowCancel(), newWorkflowWait(), newWorkflowCheck())
+		newWorkflowCancel(), newWorkflowWait(), newWorkflowCheck(), newWorkflowRun())
 	return c
 }
 
