@@ -78,6 +78,7 @@ func ExampleEngine_StartWorkflowFor() {
 		Describe("Pack a parcel").Risk(1).Effect(action.Idempotent).MustBuild()
 	ship := workflow.New("ship", "1").Step(workflow.Execute("pack", "pack").Map("id", "input.id")).MustBuild()
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	store := looked{memory.New(memory.Config{})} // a store that people look into, as Redis is
 	worker, _ := delta.New(delta.Config{Store: store, Workflows: delta.Workflows{Definitions: []*workflow.Definition{ship}}})
 	_ = worker.Register(delta.NewAgent("dock").Grant(pack).MustBuild())
