@@ -18,6 +18,7 @@ const (
 	shell   layer = "shell"
 	edge    layer = "edge"
 	helper  layer = "helper"  // of the programs and of tests, not of the library
+	ground  layer = "ground"  // of the shell and the ports: what runs code of others stands on it
 	tooling layer = "tooling" // of this repository
 	program layer = "program"
 	support layer = "support"
@@ -38,6 +39,8 @@ var folders = map[string]layer{
 
 	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "trace": edge, "policyfile": edge, "workflowfile": edge, "web": edge,
 
+	"internal/course": ground,
+
 	"internal/table": helper, "internal/cputime": helper,
 
 	"internal/archtest": tooling, "internal/readme": tooling, "internal/lint": tooling, "internal/redistest": tooling,
@@ -54,10 +57,11 @@ var mayImport = map[layer][]layer{
 	words:   {words},
 	kernel:  {words},
 	engine:  {words, kernel},
-	port:    {words, kernel},
-	shell:   {words, kernel, engine, port},
+	port:    {words, kernel, ground},
+	shell:   {words, kernel, engine, port, ground},
 	edge:    {words, kernel, port, shell},
 	helper:  {},
+	ground:  {},
 	tooling: {},
 	program: {words, kernel, engine, port, shell, edge, helper, program, support},
 	support: {words, kernel, engine, port, shell, edge, helper, program, support},
