@@ -210,6 +210,21 @@ func onDesk(f *storeFlags, do func(c *cobra.Command, d *desk, args []string) err
 	}
 }
 
+// onTask is onDesk for what somebody, who is known, does with the task that the first argument names.
+func onTask(f *storeFlags, do func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error) func(*cobra.Command, []string) error {
+	return onDesk(f, func(c *cobra.Command, d *desk, args []string) error {
+		me, err := d.me(c.Context())
+		if err != nil {
+			return err
+		}
+		t, err := d.task(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return do(c, d, me, t, args)
+	})
+}
+
 // rowFlags bound what a listing prints.
 type rowFlags struct {
 	limit int
