@@ -7,9 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed-ab2cfece/delta-agents/delta"
-
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/delta"
 )
 
 func newTasksThreshold() *cobra.Command {
