@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -37,8 +38,13 @@ type Config struct {
 	URL string
 	// User and Password replace those of the URL: what stands in a URL is easily logged.
 	User, Password string
+	// SentinelUser and SentinelPassword are for the sentinels of a set, which have users of their own.
+	SentinelUser, SentinelPassword string
 	// CAFile, CertFile and KeyFile are PEM files for TLS: who signs the server's certificate, and the client's own.
 	CAFile, CertFile, KeyFile string
+	// ServerName is what a server's certificate must be for. Default: the host of each connection, which for the nodes of a
+	// cluster and the servers of a Sentinel set is how they announce themselves.
+	ServerName string
 	// Prefix separates tenants on one server: every key starts with it and a colon. Default "delta".
 	Prefix string
 	// Dial, Read and Write bound the steps of one exchange with the server. Defaults 500 ms, 2 s, 2 s.
@@ -121,10 +127,21 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s, err := New(ctx, client, c)
 	if err != nil {
-		return nil, errors.Join(err, client.Close())
+		return nil, errors.Join(mismatched(ctx, err, o.TLSConfig != nil), client.Close())
 	}
 	s.owned = true
 	return s, nil
+}
+
+// mismatched says where one side speaks TLS and the other does not, which looks like silence or a broken connection.
+func mismatched(ctx context.Context, err error, secure bool) error {
+	switch {
+	case secure && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return fmt.Errorf("%w; does the server speak TLS at that port? Without it the URL begins with redis, not rediss", err)
+	case !secure && errors.Is(err, io.EOF):
+		return fmt.Errorf("%w; does the server speak TLS at that port? With it the URL begins with rediss", err)
+	}
+	return err
 }
 
 // New makes a store of a client that the caller configured and closes. Of the configuration, Prefix, WaitReplicas, WaitTime,
@@ -209,7 +226,7 @@ func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) 
 	switch scheme {
 	case "redis":
 	case "rediss":
-		if o.TLSConfig, err = c.tls(u.Hostname()); err != nil {
+		if o.TLSConfig, err = c.tls(); err != nil {
 			return nil, false, err
 		}
 	default:
@@ -223,6 +240,7 @@ func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) 
 	if c.Password != "" {
 		o.Password = c.Password
 	}
+	o.SentinelUsername, o.SentinelPassword = c.SentinelUser, c.SentinelPassword
 	return o, kind == "cluster", nil
 }
 
@@ -277,11 +295,8 @@ func clusterOptions(u *redis.UniversalOptions) *redis.ClusterOptions {
 	return o
 }
 
-func (c *Config) tls(host string) (*tls.Config, error) {
-	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if !strings.Contains(host, ",") {
-		t.ServerName = host
-	}
+func (c *Config) tls() (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
