@@ -17,14 +17,14 @@ import (
 )
 
 // Version is the newest layout of keys and values that this program knows; [Open] refuses a newer one. What is stored has the
-// oldest that can express it: layout 2 is layout 1 with an agent's own ledger that does not begin with its first record, and a
-// store gets it with the first [Store.Cut]. Programs that know layout 1 alone do not open it any more; those that have it open
-// must be gone before.
-const Version = 2
+// oldest that can express it: layout 4 is layout 3 with an agent's own ledger that does not begin with its first record, and a
+// store gets it with the first [Store.Cut]. Programs that know layout 3 alone do not open it any more; those that have it open
+// must be gone before. Layouts 1 and 2 were never released.
+const Version = 4
 
 const (
-	layoutFirst = 1
-	layoutCut   = 2
+	layoutFirst = 3
+	layoutCut   = 4
 )
 
 // Config says where the state is held. Its zero value is the server at localhost:6379.
@@ -177,7 +177,7 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	case v > Version:
 		return fmt.Errorf("redis: the state under %q has layout %d and this program knows %d: use a newer one", s.prefix, v, Version)
 	case v < layoutFirst:
-		return fmt.Errorf("redis: key %s holds %d, which is no layout", key, v)
+		return fmt.Errorf("redis: the state under %q has layout %d, which no release wrote; the first is %d: use another prefix", s.prefix, v, layoutFirst)
 	}
 	return nil
 }
