@@ -17,6 +17,7 @@ const (
 	port    layer = "port"
 	shell   layer = "shell"
 	edge    layer = "edge"
+	form    layer = "form"    // what several edges read or write, of ours nothing else
 	helper  layer = "helper"  // of the programs and of tests, not of the library
 	ground  layer = "ground"  // of the shell and the ports: what runs code of others stands on it
 	tooling layer = "tooling" // of this repository
@@ -43,6 +44,8 @@ var folders = map[string]layer{
 
 	"internal/table": helper, "internal/cputime": helper,
 
+	"internal/yamljson": form,
+
 	"internal/archtest": tooling, "internal/readme": tooling, "internal/lint": tooling, "internal/redistest": tooling,
 
 	"cmd": program,
@@ -59,12 +62,13 @@ var mayImport = map[layer][]layer{
 	engine:  {words, kernel},
 	port:    {words, kernel, ground},
 	shell:   {words, kernel, engine, port, ground},
-	edge:    {words, kernel, port, shell},
+	edge:    {words, kernel, port, shell, form},
+	form:    {},
 	helper:  {},
 	ground:  {},
 	tooling: {},
-	program: {words, kernel, engine, port, shell, edge, helper, program, support},
-	support: {words, kernel, engine, port, shell, edge, helper, program, support},
+	program: {words, kernel, engine, port, shell, edge, form, helper, program, support},
+	support: {words, kernel, engine, port, shell, edge, form, helper, program, support},
 }
 
 // place finds the folder of the table that holds dir, and its layer.
