@@ -178,6 +178,11 @@ func (e *Engine) shown(ctx context.Context, id string) error {
 			return ErrNotShown
 		case at >= 0, len(page) == 0:
 			return nil // or it is no longer pending: the decision says how it stands
+		case full: // however far behind it is
+			if _, is, err := e.openRequest(ctx, id, ended); err != nil || !is {
+				return err
+			}
+			return ErrNotShown
 		}
 		after = page[len(page)-1]
 	}

@@ -23,22 +23,45 @@ func (k *keeper) fold(name string, unless int) error {
 	}
 	ctx, cancel := k.patience()
 	defer cancel()
+	done, err := k.folds(s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if done, err := k.foldWarm(ctx, s, unless); done || err != nil {
+		return err
+	}
+	return k.foldCold(ctx, s, s.known(), unless)
+}
+
+// foldStored is fold for outcomes that somebody else left in the store, of which this engine may not know.
+func (k *keeper) foldStored(ctx context.Context, s *agentState) error {
+	done, err := k.folds(s)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return k.foldCold(ctx, s, nil, 0)
+}
+
+// folds takes the agent's turn to fold; done gives it back.
+func (k *keeper) folds(s *agentState) (done func(), err error) {
 	select {
 	case s.folding <- struct{}{}:
 	default:
 		if err := k.turn(s); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	defer func() { <-s.folding }()
-	if done, err := k.foldWarm(ctx, s, unless); done || err != nil {
-		return err
-	}
-	for try := range rounds {
-		snap := s.known()
-		if try > 0 || snap == nil {
+	return func() { <-s.folding }, nil
+}
+
+// foldCold folds on a snapshot, which is read where there is none or where others wrote meanwhile.
+func (k *keeper) foldCold(ctx context.Context, s *agentState, snap *txn.Snapshot, unless int) error {
+	for range rounds {
+		if snap == nil {
 			var err error
-			if snap, err = k.e.store.Load(ctx, name, "", nil); err != nil {
+			if snap, err = k.e.store.Load(ctx, s.agent.name, "", nil); err != nil {
 				return err
 			}
 		}
@@ -55,6 +78,7 @@ func (k *keeper) fold(name string, unless int) error {
 		if done, err := k.foldIn(ctx, s, x, now); done || err != nil {
 			return err
 		}
+		snap = nil
 	}
 	return errors.New("another worker folds at the same time")
 }
@@ -145,4 +169,14 @@ func (a *agentState) advanceBy(x *txn.Txn, r txn.Reply, worse bool) {
 	_, raised := x.Raises()
 	a.outOfOrder(x, &r, raised, worse)
 	a.caughtUp()
+}
+
+// foldTold learns what an operator told of a call. Where several were, the first that is served learns from all.
+func (e *Engine) foldTold(ctx context.Context, s *agentState, member string) error {
+	if err := e.keeper.foldStored(ctx, s); err != nil {
+		return err
+	}
+	_, err := e.apply(ctx, &txn.Txn{Agent: s.agent.name, Phase: txn.Plain, Clauses: []txn.Clause{
+		{Op: txn.Unqueue, Scope: txn.Agent, Key: engine.QueueFolds, Val: member}}})
+	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 type Transfer struct {
@@ -320,6 +321,52 @@ func TestDeskLimit(t *testing.T) {
 	assert.Equal(t, []string{ids[0], ids[4]}, shown())
 	require.NoError(t, w.approve(ids[4], "boss"))
 	assert.EqualValues(t, 0, w.paid.Load())
+}
+
+// counted is a store that counts what is read.
+type counted struct {
+	memory.Store
+	reads atomic.Int64
+}
+
+func (c *counted) Load(ctx context.Context, agent, task string, have *txn.Snapshot) (*txn.Snapshot, error) {
+	c.reads.Add(1)
+	return c.Store.Load(ctx, agent, task, have)
+}
+
+func (c *counted) Queued(ctx context.Context, agent, queue string, after txn.Queued, due bool, most int) ([]txn.Queued, error) {
+	c.reads.Add(1)
+	return c.Store.Queued(ctx, agent, queue, after, due, most)
+}
+
+// However many wait behind what is shown, a page of requests costs what it costs when few do, and so does the answer that one
+// is far behind.
+func TestDeskLimit_NoMatterHowManyWait(t *testing.T) {
+	var store counted
+	w := newTreasury(t, func(c *delta.Config, _ *delta.Goal) {
+		store.Store = memory.New(memory.Config{})
+		c.Store, c.DeskLimit = &store, 4
+	})
+	asked := 0
+	ask := func(until int) (id string) {
+		for ; asked < until; asked++ {
+			id = w.asks("tip", fmt.Sprintf(`{"to":"bo","cents":%d}`, asked+1))
+		}
+		return id
+	}
+	cost := func(last string) (page, far int64) {
+		from := store.reads.Load()
+		shown, err := w.engine.Approvals(t.Context(), 9)
+		require.NoError(t, err)
+		require.Len(t, shown, 4)
+		page, from = store.reads.Load()-from, store.reads.Load()
+		require.ErrorIs(t, w.approve(last, "boss"), delta.ErrNotShown)
+		return page, store.reads.Load() - from
+	}
+	page, far := cost(ask(100))
+	pageOfMany, farOfMany := cost(ask(400))
+	assert.Equal(t, page, pageOfMany)
+	assert.Equal(t, far, farOfMany)
 }
 
 // The requests of tasks that ended, and those that expired, are in nobody's way.

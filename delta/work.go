@@ -91,6 +91,7 @@ func (w *shift) sweep(ctx context.Context) {
 				return e.reportChild(ctx, s.agent.name, task)
 			}},
 			{engine.QueueStarts, e.startDue},
+			{engine.QueueFolds, e.foldTold},
 			{engine.QueueLasting, e.forgetLasting},
 			{engine.QueueFailures, e.forgetFailures},
 			{engine.QueueFlows, e.driveDue},

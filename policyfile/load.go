@@ -1,7 +1,6 @@
 package policyfile
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seed-ab2cfece/delta-agents/internal/yamljson"
 	"github.com/seed-ab2cfece/delta-agents/policy"
 )
 
@@ -114,92 +114,15 @@ func asJSON(text []byte) ([]byte, error) {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more than one document in it")
 	}
-	return appendJSON(nil, doc.Content[0], 0)
+	return form.Append(nil, doc.Content[0])
 }
 
-const maxDepth = 64
-
-func appendJSON(b []byte, n *yaml.Node, depth int) ([]byte, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("line %d: it is nested deeper than %d", n.Line, maxDepth)
+// form writes times in the one form that rules know.
+var form = yamljson.Form{Time: func(n *yaml.Node) (string, error) {
+	if !strings.Contains(n.Value, ":") {
+		return n.Value, nil
 	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		return appendMapping(b, n, depth)
-	case yaml.SequenceNode:
-		b = append(b, '[')
-		for i, e := range n.Content {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			var err error
-			if b, err = appendJSON(b, e, depth+1); err != nil {
-				return nil, err
-			}
-		}
-		return append(b, ']'), nil
-	case yaml.ScalarNode:
-		return appendScalar(b, n)
-	}
-	return nil, fmt.Errorf("line %d: aliases are not supported", n.Line)
-}
-
-func appendMapping(b []byte, n *yaml.Node, depth int) ([]byte, error) {
-	b = append(b, '{')
-	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
-			return nil, fmt.Errorf("line %d: a key is not text", key.Line)
-		}
-		if line, twice := seen[key.Value]; twice {
-			return nil, fmt.Errorf("line %d: the key %q was given in line %d already", key.Line, key.Value, line)
-		}
-		seen[key.Value] = key.Line
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendText(b, key.Value), ':')
-		var err error
-		if b, err = appendJSON(b, value, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, '}'), nil
-}
-
-// appendScalar keeps numbers as they are written, where JSON has them, and times in the one form that rules know.
-func appendScalar(b []byte, n *yaml.Node) ([]byte, error) {
-	switch n.Tag {
-	case "!!null":
-		return append(b, "null"...), nil
-	case "!!bool":
-		var v bool
-		if err := n.Decode(&v); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n.Line, err)
-		}
-		return fmt.Append(b, v), nil
-	case "!!int", "!!float":
-		if json.Valid([]byte(n.Value)) {
-			return append(b, n.Value...), nil
-		}
-		return nil, fmt.Errorf("line %d: %s is not a number as JSON writes it", n.Line, n.Value)
-	case "!!timestamp":
-		if strings.Contains(n.Value, ":") {
-			var v time.Time
-			if err := n.Decode(&v); err != nil {
-				return nil, fmt.Errorf("line %d: %w", n.Line, err)
-			}
-			return appendText(b, v.Format(time.RFC3339Nano)), nil
-		}
-		return appendText(b, n.Value), nil
-	case "!!str":
-		return appendText(b, n.Value), nil
-	}
-	return nil, fmt.Errorf("line %d: %s is not supported", n.Line, n.Tag)
-}
-
-func appendText(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // a string cannot fail
-	return append(b, text...)
-}
+	var v time.Time
+	err := n.Decode(&v)
+	return v.Format(time.RFC3339Nano), err
+}}

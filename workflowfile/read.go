@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/yamljson"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
@@ -162,7 +163,7 @@ func (r *reader) time(into *time.Duration) func(*yaml.Node) {
 
 func (r *reader) json(into *json.RawMessage) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		b, err := appendJSON(nil, n, 0)
+		b, err := yamljson.Form{}.Append(nil, n)
 		if err != nil {
 			r.faults = append(r.faults, err)
 			return

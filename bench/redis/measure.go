@@ -178,7 +178,7 @@ func (b *bareCalls) make(n int) error {
 			b.ready[i%connections] = append(b.ready[i%connections], wire(cmd))
 		}
 		if i%foldedAfter == 0 { // as an engine folds on the way
-			b.ready[i%connections] = append(b.ready[i%connections], wire([]string{"hdel", strings.Replace(r.begin[5], "delta", "bench", 1), "p"}))
+			b.ready[i%connections] = append(b.ready[i%connections], wire([]string{"del", pendingOf(strings.Replace(r.begin[5], "delta", "bench", 1))}))
 		}
 	}
 	return nil
@@ -186,6 +186,9 @@ func (b *bareCalls) make(n int) error {
 
 // foldedAfter is after how many outcomes of one task or another what waits to be folded is dropped.
 const foldedAfter = 12
+
+// pendingOf is the key of the outcomes that wait to be folded, beside that of the agent.
+func pendingOf(agent string) string { return strings.TrimSuffix(agent, "agent") + "pending" }
 
 func (b *bareCalls) run() error {
 	return share(connections, connections, func(i int) error {
@@ -202,7 +205,7 @@ func (b *bareCalls) run() error {
 func (b *bareCalls) clear(ctx context.Context, s *server) error {
 	for _, k := range b.keys {
 		if strings.HasSuffix(k, "}:agent") {
-			if err := s.client.HDel(ctx, k, "p").Err(); err != nil {
+			if err := s.client.Del(ctx, pendingOf(k)).Err(); err != nil {
 				return err
 			}
 		}
@@ -219,7 +222,7 @@ func (b *bareCalls) each(ctx context.Context, s *server, n int, cost func(func()
 		us, err := cost(func() error {
 			for i := range b.ready {
 				for k, n := 0, 0; k < len(b.ready[i]); k++ {
-					if strings.HasPrefix(string(b.ready[i][k]), "*3\r\n") {
+					if strings.HasPrefix(string(b.ready[i][k]), "*2\r\n") {
 						continue
 					}
 					if n++; n%2 == half {

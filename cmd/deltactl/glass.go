@@ -37,15 +37,7 @@ func newGlassBreak() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			t, err := d.task(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onTask(&f, func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error {
 			o, err := t.BreakGlass(c.Context(), me, glass, reason)
 			if err != nil {
 				return err
@@ -69,15 +61,7 @@ func newGlassRestore() *cobra.Command {
 		Use: "restore TASK", Short: "Close the override before its time", Args: cobra.ExactArgs(1),
 		Long:    "Restore closes the override of a task. Where none is open it does nothing." + operatorsHelp + deedsHelp + storeHelp,
 		Example: "  deltactl glass restore --reason 'it is up again' desk~t1",
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			t, err := d.task(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onTask(&f, func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error {
 			if err := t.RestoreGlass(c.Context(), me, reason); err != nil {
 				return err
 			}

@@ -116,15 +116,7 @@ It is for the task's approvers and for operators, never for whoever requested it
 			}
 			return nil
 		},
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			t, err := d.task(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onTask(&f, func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error {
 			if err := t.Resolve(c.Context(), args[1], me, ok, []byte(output), cost, reason); err != nil {
 				return err
 			}
@@ -151,15 +143,7 @@ func newIntentsCancel() *cobra.Command {
 where it waits for a person it will not start. How it ended is said by its end, see
 deltactl ledger show TASK. Anybody may stop a call.` + deedsHelp + storeHelp,
 		Example: "  deltactl intents cancel --reason 'not this one' desk~t1 INTENT",
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			t, err := d.task(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onTask(&f, func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error {
 			if err := t.CancelCallBy(c.Context(), args[1], me, reason); err != nil {
 				return err
 			}

@@ -47,6 +47,7 @@ func (f *storeFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.c.CAFile, "ca-file", "", "PEM file of who signs the server's certificate")
 	fl.StringVar(&f.c.CertFile, "cert-file", "", "PEM file of the client's certificate")
 	fl.StringVar(&f.c.KeyFile, "key-file", "", "PEM file of the client's key")
+	fl.StringVar(&f.c.ServerName, "server-name", "", "name that the server's certificate must be for, where it is not the host")
 	fl.StringVar(&f.operators, "operators", "", "file that lists operators (DELTA_OPERATORS, "+defaultOperators+")")
 	fl.StringVar(&f.keys, "keys", "", "file of the keys that wrap data keys (DELTA_KEYS)")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
@@ -58,7 +59,8 @@ func (f *storeFlags) config() (redisstore.Config, error) {
 	for _, v := range []struct {
 		field *string
 		name  string
-	}{{&c.URL, "DELTA_STORE"}, {&c.Prefix, "DELTA_PREFIX"}, {&c.User, "DELTA_STORE_USER"}, {&f.passwordFile, "DELTA_STORE_PASSWORD_FILE"}} {
+	}{{&c.URL, "DELTA_STORE"}, {&c.Prefix, "DELTA_PREFIX"}, {&c.User, "DELTA_STORE_USER"}, {&f.passwordFile, "DELTA_STORE_PASSWORD_FILE"},
+		{&c.SentinelUser, "DELTA_SENTINEL_USER"}, {&c.SentinelPassword, "DELTA_SENTINEL_PASSWORD"}} {
 		if *v.field == "" {
 			*v.field = os.Getenv(v.name)
 		}
@@ -206,6 +208,21 @@ func onDesk(f *storeFlags, do func(c *cobra.Command, d *desk, args []string) err
 		}
 		return errors.Join(d.office.explain(do(c, d, args)), d.close(c.Context()))
 	}
+}
+
+// onTask is onDesk for what somebody, who is known, does with the task that the first argument names.
+func onTask(f *storeFlags, do func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error) func(*cobra.Command, []string) error {
+	return onDesk(f, func(c *cobra.Command, d *desk, args []string) error {
+		me, err := d.me(c.Context())
+		if err != nil {
+			return err
+		}
+		t, err := d.task(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return do(c, d, me, t, args)
+	})
 }
 
 // rowFlags bound what a listing prints.

@@ -275,15 +275,7 @@ It is for the task's approvers and for operators, never for whoever requested it
 			}
 			return nil
 		},
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			t, err := d.task(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onTask(&f, func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error {
 			if err := t.TopUp(c.Context(), me, cost, reason); err != nil {
 				return err
 			}

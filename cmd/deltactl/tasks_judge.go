@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/delta"
 )
 
 func newTasksThreshold() *cobra.Command {
@@ -26,15 +27,7 @@ whoever requested it. Children that are at work already keep theirs.` + operator
 			}
 			return nil
 		},
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			t, err := d.task(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onTask(&f, func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error {
 			if err := t.SetThreshold(c.Context(), me, threshold, reason); err != nil {
 				return err
 			}
@@ -63,15 +56,7 @@ It is for the task's approvers and for operators, never for whoever requested it
 			}
 			return nil
 		},
-		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
-			me, err := d.me(c.Context())
-			if err != nil {
-				return err
-			}
-			t, err := d.task(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
+		RunE: onTask(&f, func(c *cobra.Command, d *desk, me delta.Identity, t *delta.Task, args []string) error {
 			if err := t.ConcludeBy(c.Context(), me, action.Verdict(args[1]), reason); err != nil {
 				return err
 			}

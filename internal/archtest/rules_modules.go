@@ -39,7 +39,7 @@ var modules = map[string][]string{
 	"github.com/spf13/cobra":                                   {"cmd"},
 	"charm.land/bubbletea/v2":                                  {"cmd"}, // draws what is watched on a terminal
 	"github.com/spf13/pflag":                                   {"cmd"},
-	"go.yaml.in/yaml/v3":                                       {"skills", "policyfile", "workflowfile", "cmd", "examples"},
+	"go.yaml.in/yaml/v3":                                       {"skills", "policyfile", "workflowfile", "cmd", "examples", "internal/yamljson"},
 	"go.yaml.in/yaml/v4":                                       {"cmd", "examples"},
 	"golang.org/x/term":                                        {"internal/table", "cmd", "examples"},
 	"github.com/rivo/uniseg":                                   {"internal/table"},

@@ -349,6 +349,9 @@ func (c *changes) resolved(e, held *ledger.Event) {
 	c.facts(e)
 	c.learn(e)
 	c.outcome(e, held.Attempt)
+	if e.Learned != nil { // who resolves may hold none of the functions, so others fold it
+		c.add(view("trust", "pending", "1"), txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFolds, Val: c.member(e.Task, e.Intent)})
+	}
 }
 
 func orText(text string, e *ledger.Event) string {

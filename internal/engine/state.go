@@ -65,6 +65,8 @@ const (
 	// QueueFailures holds children that failed and whose workflow has a breaker, due when that counts no more: WORKFLOW, for how
 	// long it counts, and CHILD, a line each.
 	QueueFailures = "failures"
+	// QueueFolds holds intents whose outcome an operator told, due at once, until a worker has learned from it.
+	QueueFolds = "folds"
 	// QueueUnknown holds intents of unknown outcome, due when that became known.
 	QueueUnknown = "unknown"
 	// QueueEscalations holds paused tasks.

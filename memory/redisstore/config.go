@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -16,14 +17,14 @@ import (
 )
 
 // Version is the newest layout of keys and values that this program knows; [Open] refuses a newer one. What is stored has the
-// oldest that can express it: layout 2 is layout 1 with an agent's own ledger that does not begin with its first record, and a
-// store gets it with the first [Store.Cut]. Programs that know layout 1 alone do not open it any more; those that have it open
-// must be gone before.
-const Version = 2
+// oldest that can express it: layout 4 is layout 3 with an agent's own ledger that does not begin with its first record, and a
+// store gets it with the first [Store.Cut]. Programs that know layout 3 alone do not open it any more; those that have it open
+// must be gone before. Layouts 1 and 2 were never released.
+const Version = 4
 
 const (
-	layoutFirst = 1
-	layoutCut   = 2
+	layoutFirst = 3
+	layoutCut   = 4
 )
 
 // Config says where the state is held. Its zero value is the server at localhost:6379.
@@ -37,8 +38,13 @@ type Config struct {
 	URL string
 	// User and Password replace those of the URL: what stands in a URL is easily logged.
 	User, Password string
+	// SentinelUser and SentinelPassword are for the sentinels of a set, which have users of their own.
+	SentinelUser, SentinelPassword string
 	// CAFile, CertFile and KeyFile are PEM files for TLS: who signs the server's certificate, and the client's own.
 	CAFile, CertFile, KeyFile string
+	// ServerName is what a server's certificate must be for. Default: the host of each connection, which for the nodes of a
+	// cluster and the servers of a Sentinel set is how they announce themselves.
+	ServerName string
 	// Prefix separates tenants on one server: every key starts with it and a colon. Default "delta".
 	Prefix string
 	// Dial, Read and Write bound the steps of one exchange with the server. Defaults 500 ms, 2 s, 2 s.
@@ -121,10 +127,21 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s, err := New(ctx, client, c)
 	if err != nil {
-		return nil, errors.Join(err, client.Close())
+		return nil, errors.Join(mismatched(ctx, err, o.TLSConfig != nil), client.Close())
 	}
 	s.owned = true
 	return s, nil
+}
+
+// mismatched says where one side speaks TLS and the other does not, which looks like silence or a broken connection.
+func mismatched(ctx context.Context, err error, secure bool) error {
+	switch {
+	case secure && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return fmt.Errorf("%w; does the server speak TLS at that port? Without it the URL begins with redis, not rediss", err)
+	case !secure && errors.Is(err, io.EOF):
+		return fmt.Errorf("%w; does the server speak TLS at that port? With it the URL begins with rediss", err)
+	}
+	return err
 }
 
 // New makes a store of a client that the caller configured and closes. Of the configuration, Prefix, WaitReplicas, WaitTime,
@@ -160,7 +177,7 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	case v > Version:
 		return fmt.Errorf("redis: the state under %q has layout %d and this program knows %d: use a newer one", s.prefix, v, Version)
 	case v < layoutFirst:
-		return fmt.Errorf("redis: key %s holds %d, which is no layout", key, v)
+		return fmt.Errorf("redis: the state under %q has layout %d, which no release wrote; the first is %d: use another prefix", s.prefix, v, layoutFirst)
 	}
 	return nil
 }
@@ -209,7 +226,7 @@ func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) 
 	switch scheme {
 	case "redis":
 	case "rediss":
-		if o.TLSConfig, err = c.tls(u.Hostname()); err != nil {
+		if o.TLSConfig, err = c.tls(); err != nil {
 			return nil, false, err
 		}
 	default:
@@ -223,6 +240,7 @@ func (c *Config) options() (o *redis.UniversalOptions, cluster bool, err error) 
 	if c.Password != "" {
 		o.Password = c.Password
 	}
+	o.SentinelUsername, o.SentinelPassword = c.SentinelUser, c.SentinelPassword
 	return o, kind == "cluster", nil
 }
 
@@ -277,11 +295,8 @@ func clusterOptions(u *redis.UniversalOptions) *redis.ClusterOptions {
 	return o
 }
 
-func (c *Config) tls(host string) (*tls.Config, error) {
-	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if !strings.Contains(host, ",") {
-		t.ServerName = host
-	}
+func (c *Config) tls() (*tls.Config, error) {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.ServerName}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {

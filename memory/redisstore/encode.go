@@ -11,14 +11,15 @@ import (
 
 // The script's arguments:
 //
-//	phase flags fence owner  nT nR nA  keep step ttl lease  task's record, agent's record, its key  names…  entries…
+//	phase flags fence owner  nT nR nA  keep step ttl lease  task's record  agent's record, its key  outcomes known  names…  entries…
 //
-// with flags for: raises the task's revision, raises the agent's, reads, writes to the task, expires; nT field names of the
+// with flags for: raises the task's revision, raises the agent's, reads, writes to the task, expires, appends to the task's ledger; nT field names of the
 // task's hash, nR of its records' and nA of the agent's; the name of the lease in its queue; the
-// records by which the caller knows task and agent, and the number of the key of the latter's ledger. Entries are of one letter and
+// records by which the caller knows task and agent, and the number of the key of the latter's ledger; up to which of the agent's
+// outcomes it knows what is pending, -1 for not at all. Entries are of one letter and
 // what it needs: first conditions on the time, then one for each field that a clause speaks of, in the order of the fields,
 // with all that the clauses want of it; then what is appended, in the order of the clauses. Its keys are those of task,
-// records, agent, leases, ends and the task's ledger, then the ledgers and queues that the clauses name.
+// records, agent, leases, ends, the task's ledger and the agent's pending outcomes, then the ledgers and queues that the clauses name.
 type encoder struct {
 	keys  *taskKeys
 	t     *txn.Txn
@@ -47,17 +48,14 @@ type slot struct {
 	first, last int32
 }
 
-// Fields that hashes start with: the head, and the agent's pending outcomes.
-var (
-	headTask  = []string{"m"}
-	headAgent = []string{"m", "p"}
-)
+// head is the field that the hashes of a task and of an agent start with.
+var head = []string{"m"}
 
 // viewTrust is the view that also shows how many outcomes are not folded yet.
 const viewTrust = "trust"
 
 // reserved are names of keys of an agent that no view may have.
-var reserved = []string{"agent", "notes", "queue", "ends", "task", "records", "ledger", "links", "oddlinks"}
+var reserved = []string{"agent", "notes", "queue", "ends", "pending", "pruned", "task", "records", "ledger", "links", "oddlinks"}
 
 // linkSize is the length of a chain link that is stored in place.
 const linkSize = 64
@@ -69,7 +67,7 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 	e.from = make([]int, 0, len(t.Clauses)+2)
 	e.arena = make([]byte, 0, 256+40*len(t.Clauses))
 	e.text = make([]string, 0, 16+5*len(t.Clauses))
-	reads, expires, writes := false, false, t.Phase != txn.Plain
+	reads, expires, writes, appends := false, false, t.Phase != txn.Plain, false
 	e.lease = t.Task != "" && t.Intent != ""
 	for i := range t.Clauses {
 		c := &t.Clauses[i]
@@ -81,11 +79,12 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 			writes = writes || c.Scope != txn.Agent
 		}
 		e.lease = e.lease || c.Scope == txn.Record
+		appends = appends || c.Op == txn.Event && c.Scope == txn.Task
 	}
 	inTask, inAgent := t.Raises()
-	e.k = append(make([]string, 0, 10), ks.task, ks.records, ks.agent, ks.leases, ks.ends, ks.ledger)
+	e.k = append(make([]string, 0, 10), ks.task, ks.records, ks.agent, ks.leases, ks.ends, ks.ledger, ks.pending)
 	e.fieldNames()
-	e.add(string(rune(t.Phase)), flags(inTask, inAgent, reads, writes, expires))
+	e.add(string(rune(t.Phase)), flags(inTask, inAgent, reads, writes, expires, appends))
 	e.int(t.Fence)
 	e.add(t.Owner)
 	for _, names := range e.names {
@@ -96,6 +95,7 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 	e.int(t.TTL)
 	e.join(t.Task, "\n", t.Intent)
 	e.known(known, by)
+	e.int(known.agent.pending.upto())
 	for _, names := range e.names {
 		e.add(names...)
 	}
@@ -106,14 +106,26 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 	return e
 }
 
-// known writes the records by which the caller knows what it writes to, the agent's in the ledger by.
+// known writes the records by which the caller knows what it writes to: of the task when the newest was written and its
+// place, of the agent when it was, which ledger's it is and its place, and the key of that ledger. "=" where it is the same.
 func (e *encoder) known(s seen, by string) {
-	e.add(s.task.record.asked(), s.agent.record.asked())
-	if s.agent.record.seq == 0 {
-		e.add("0")
-		return
+	task, agent := s.task.record, s.agent.record
+	if task.seq == 0 {
+		e.add("", "")
+	} else {
+		e.padded(task.at)
+		e.padded(task.seq)
 	}
-	e.int(e.key(by))
+	switch {
+	case agent.seq == 0:
+		e.add("", "", "0")
+	case agent == task && by == e.keys.ledger:
+		e.add("=", "", "0")
+	default:
+		e.padded(agent.at)
+		e.join(string(agent.kind()), strconv.FormatInt(agent.seq, 10))
+		e.int(e.key(by))
+	}
 }
 
 // slot notes which fields a clause speaks of.
@@ -196,11 +208,11 @@ func (e *encoder) fieldNames() {
 		from := len(all)
 		switch {
 		case h == 0 && e.t.Task != "":
-			all = append(all, headTask...)
+			all = append(all, head...)
 		case h == 1 && e.lease:
 			all = append(all, e.named('l', e.t.Intent))
 		case h == 2:
-			all = append(all, headAgent...)
+			all = append(all, head...)
 		}
 		for ; at < len(e.slots) && int(e.slots[at].hash) == h; at++ {
 			s := &e.slots[at]

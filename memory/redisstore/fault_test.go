@@ -77,11 +77,14 @@ func TestWhatCannotWorkIsSaid(t *testing.T) {
 	full := redistest.Start(t, "--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
 	newer := redistest.Start(t)
 	require.NoError(t, newer.Client(t).Set(context.Background(), "delta:version", 9, 0).Err())
+	older := redistest.Start(t)
+	require.NoError(t, older.Client(t).Set(context.Background(), "delta:version", 2, 0).Err())
 	for _, c := range []struct{ name, url, want string }{
 		{"no password", locked.URL(), "NOAUTH"},
 		{"wrong password", "redis://:swordfish@" + locked.Addr, "WRONGPASS"},
 		{"nobody there", "redis://127.0.0.1:1", "refused"},
 		{"a newer layout", newer.URL(), "use a newer one"},
+		{"a layout from before the first", older.URL(), "which no release wrote"},
 		{"no such scheme", "http://localhost", "scheme"},
 		{"no scheme", "127.0.0.1:6379", "want redis://host:6379/0"},
 		{"a host alone", "localhost:6379", "want redis://host:6379/0"},
@@ -121,7 +124,7 @@ func TestALossIsNoticed(t *testing.T) {
 	_, err := other.Load(ctx, "a", "t", nil)
 	require.NoError(t, err)
 	c := srv.Client(t)
-	require.NoError(t, c.HSet(ctx, "delta:{a}:task:t", "m", "0000000000000001000000000000000100", "vk", "0000000000000001x").Err(), "as a lagging replica has it")
+	require.NoError(t, c.HSet(ctx, "delta:{a}:task:t", "m", "0000000000000001"+"0000000000000001"+"0000000000000000"+"0000000000000001"+"00", "vk", "0000000000000001x").Err(), "as a lagging replica has it")
 	_, err = s.Apply(ctx, put("a", "3"))
 	var lost *memory.LostError
 	require.ErrorAs(t, err, &lost)

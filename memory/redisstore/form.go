@@ -35,11 +35,16 @@ func (e *encoder) version(n int64) {
 	case n == 0:
 		e.add(noVersion)
 	default:
-		from := len(e.arena)
-		e.arena = append(e.arena, noVersion[:digits-min(digits, width(n))]...)
-		e.arena = strconv.AppendInt(e.arena, n, 10)
-		e.text = append(e.text, e.since(from))
+		e.padded(n)
 	}
+}
+
+// padded is a number with so many digits that it compares as text.
+func (e *encoder) padded(n int64) {
+	from := len(e.arena)
+	e.arena = append(e.arena, noVersion[:digits-min(digits, width(n))]...)
+	e.arena = strconv.AppendInt(e.arena, n, 10)
+	e.text = append(e.text, e.since(from))
 }
 
 const noVersion = "0000000000000000"

@@ -31,6 +31,7 @@ var (
 )
 
 func (k keys) agent() string              { return k.base + ":agent" }
+func (k keys) pending() string            { return k.base + ":pending" }
 func (k keys) pruned() string             { return k.base + ":pruned" }
 func (k keys) notes() string              { return k.base + ":notes" }
 func (k keys) view(name string) string    { return k.base + ":" + escape(name) }
@@ -55,8 +56,8 @@ func (k keys) book(kind, task string) string {
 // taskKeys are the keys that transactions of a task use, put together once.
 type taskKeys struct {
 	keys
-	task, records, agent, leases, ends, ledger, links, odd string
-	agentLedger, agentLinks, agentOdd                      string
+	task, records, agent, leases, ends, ledger, pending, links, odd string
+	agentLedger, agentLinks, agentOdd                               string
 }
 
 // book remembers the keys of tasks that are written to.
@@ -79,7 +80,7 @@ func (s *Store) taskKeys(agent, task string) *taskKeys {
 	n := s.keys(agent)
 	k = &taskKeys{
 		keys: n, task: n.task(task), records: n.records(task), agent: n.agent(), leases: n.queue(txn.Leases), ends: n.ends(task),
-		ledger: n.ledger(task), links: n.links(task), odd: n.odd(task),
+		ledger: n.ledger(task), pending: n.pending(), links: n.links(task), odd: n.odd(task),
 		agentLedger: n.ledger(""), agentLinks: n.links(""), agentOdd: n.odd(""),
 	}
 	b.mu.Lock()

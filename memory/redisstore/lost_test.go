@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/internal/redistest"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // saved is what a server holds, to be put back as after a restore, or a fail-over to a replica that lagged.
@@ -164,6 +166,49 @@ func TestI15_WhatWasPrunedAndBegunAnewIsNoLoss(t *testing.T) {
 	assert.True(t, w.do(t, "other", "").OK(), "the agent was known by a record of a task that is gone")
 	out := w.do(t, "t", "")
 	require.ErrorIs(t, out.Err(), delta.ErrPruned)
+}
+
+// A ledger that is lost while what the task holds is left is noticed by whoever writes to it next, and what they wrote does
+// not become its first record.
+func TestI15_ALedgerThatIsLostAloneIsNoticed(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	c, ctx := srv.Client(t), context.Background()
+	queued := func(val string) *txn.Txn { // nothing of which is to stand, though it is appended first
+		x := put("a", val)
+		x.Clauses = append([]txn.Clause{{Op: txn.Queue, Key: "q", Val: "m", N: 1}}, x.Clauses...)
+		return x
+	}
+	for name, next := range map[string]*txn.Txn{"appends": put("a", "4"), "appends behind something else": queued("4"), "appends nothing": {
+		Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{{Op: txn.Put, Scope: txn.Task, Key: "k", Val: "4"}}}} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, c.FlushAll(ctx).Err())
+			s := open(t, redisstore.Config{URL: srv.URL()})
+			for i := range 3 {
+				_, err := s.Apply(ctx, put("a", fmt.Sprint(i)))
+				require.NoError(t, err)
+			}
+			for _, left := range []string{"", "0123456789012345x"} { // all of it, or another one in its place
+				require.NoError(t, c.Del(ctx, "delta:{a}:ledger:t").Err())
+				if left != "" {
+					require.NoError(t, c.RPush(ctx, "delta:{a}:ledger:t", left).Err())
+				}
+				before := save(t, c)
+				_, err := s.Apply(ctx, next)
+				var lost *memory.LostError
+				require.ErrorAs(t, err, &lost)
+				assert.Equal(t, "a", lost.Agent)
+				assert.Equal(t, before, save(t, c), "nothing is written on lost grounds")
+				s = open(t, redisstore.Config{URL: srv.URL()})
+				_, err = s.Load(ctx, "a", "t", nil) // whoever comes later goes on from what is there
+				require.NoError(t, err)
+				for i := range 3 {
+					_, err := s.Apply(ctx, put("a", fmt.Sprint(i)))
+					require.NoError(t, err)
+				}
+			}
+		})
+	}
 }
 
 // lossWorld is an engine with the tasks t and other on a server that may lose what it has.

@@ -152,9 +152,9 @@ func TestHeavyParkedCalls(t *testing.T) {
 	require.True(t, r.OK)
 	for _, k := range seen.keys {
 		assert.Contains(t, []string{"delta:{a}:task:t500", "delta:{a}:records:t500", "delta:{a}:agent", "delta:{a}:queue:leases", "delta:{a}:ends:t500",
-			"delta:{a}:ledger:t500", "delta:{a}:queue:asks"}, k)
+			"delta:{a}:ledger:t500", "delta:{a}:pending", "delta:{a}:queue:asks"}, k)
 	}
-	assert.Len(t, seen.keys, 7)
+	assert.Len(t, seen.keys, 8)
 }
 
 // keysSeen is a hook that keeps the keys of scripts.

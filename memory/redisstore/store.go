@@ -136,7 +136,7 @@ func (s *Store) apply(ctx context.Context, t *txn.Txn, known seen) (reply txn.Re
 		return reply, now, err
 	}
 	var r reader
-	reply = r.reply(e, v)
+	reply, now.agent.pending = r.reply(e, known.agent.pending, v)
 	now.task.rev, now.agent.rev = reply.TaskRev, reply.AgentRev
 	if len(v) > 1 && r.number(v[0]) == otherHistory {
 		now.other(r.number(v[1]))
@@ -145,6 +145,10 @@ func (s *Store) apply(ctx context.Context, t *txn.Txn, known seen) (reply txn.Re
 		if w.task == t.Task {
 			now.task.record = w
 		}
+	}
+	if now.lost(t.Agent, t.Task, known) != nil { // what was known does not go with it
+		now.agent.pending = nil
+		return reply, now, nil
 	}
 	return reply, now, r.err
 }
@@ -211,7 +215,7 @@ func (s *Store) look(ctx context.Context, agent, task string, have *txn.Snapshot
 	if have != nil {
 		revs = [2]string{strconv.FormatInt(have.Task.Rev, 10), strconv.FormatInt(have.Agent.Rev, 10)}
 	}
-	names := []string{k.agent, k.agentLedger}
+	names := []string{k.agent, k.agentLedger, k.pending}
 	if task != "" {
 		names = append(names, k.task, k.ledger)
 	}
@@ -227,12 +231,16 @@ func (s *Store) look(ctx context.Context, agent, task string, have *txn.Snapshot
 	if err != nil {
 		return nil, now, err
 	}
-	if len(v) != 9 {
-		return nil, now, fmt.Errorf("%d values, want 9", len(v))
+	if len(v) != 10 {
+		return nil, now, fmt.Errorf("%d values, want 10", len(v))
 	}
 	var r reader
 	n := txn.NewSnapshot()
-	n.Now, n.Pending = r.number(v[0]), r.pending(v[5])
+	list, _ := v[5].([]any)
+	p := &pendings{done: r.number(v[6])}
+	p.list = r.outcomes(nil, p.done, list)
+	p.last = p.done + int64(len(list))
+	n.Now, n.Pending = r.number(v[0]), p.list
 	if n.Task = r.space(v[2]); v[2] == nil && have != nil && task != "" {
 		n.Task = have.Task
 	}
@@ -240,8 +248,8 @@ func (s *Store) look(ctx context.Context, agent, task string, have *txn.Snapshot
 	if n.Agent = r.space(v[4]); v[4] == nil && have != nil {
 		n.Agent = have.Agent
 	}
-	now.other(r.number(v[6]))
-	now.task, now.agent = sight{n.Task.Rev, r.record(task, v[7])}, sight{n.Agent.Rev, r.record("", v[8])}
+	now.other(r.number(v[7]))
+	now.task, now.agent = sight{rev: n.Task.Rev, record: r.record(task, v[8])}, sight{n.Agent.Rev, r.record("", v[9]), p}
 	if w := now.task.record; w.at > now.agent.record.at {
 		now.agent.record = w
 	}

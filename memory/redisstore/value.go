@@ -15,11 +15,11 @@ import (
 //	k + name  token     set at, expires at (0 never), length of the state in 4 digits, state, value
 //	l + name  lease     phase, the phase that left it so, k where it is kept, until (ended: from when on it may go), sequence,
 //	                    fence|step|owner, NUL, cells put: length of the name in 4 digits, name, version
-//	m         head      revision, length of the ledger; of a task: whether it is over, intents kept; of an agent: outcomes
-//	                    ever pended
-//	p         pending   sequence, length of the outcome in 8 digits, outcome; one behind the other
+//	m         head      revision, length of the ledger; of a task: when the first of its ends is due (0 none), when its newest
+//	                    record was written, whether it is over, intents kept; of an agent: outcomes ever pended, those folded
 //
-// A ledger is a list of store time and event.
+// A ledger is a list of store time and event. What is pending of an agent is a list of outcomes: the first is the one after
+// those that are folded.
 const digits = 16
 
 // reader turns replies into values and keeps the first fault.
@@ -134,46 +134,28 @@ func (r *reader) space(v any) txn.Space {
 	return sp
 }
 
-func (r *reader) pending(v any) []txn.Pending {
-	s, _ := v.(string)
-	var out []txn.Pending
-	for s != "" {
-		const head = digits + 8
-		if len(s) < head {
-			r.fail("pending outcomes", s)
-			return nil
-		}
-		n := int(r.number(s[digits:head]))
-		if n < 0 || n > len(s)-head {
-			r.fail("pending outcomes", s)
-			return nil
-		}
-		out = append(out, txn.Pending{Seq: r.number(s[:digits]), Val: s[head : head+n]})
-		s = s[head+n:]
-	}
-	return out
-}
-
 // reply reads what the script answered to a transaction.
-func (r *reader) reply(e *encoder, v []any) (out txn.Reply) {
-	if len(v) < 8 {
+func (r *reader) reply(e *encoder, known *pendings, v []any) (out txn.Reply, p *pendings) {
+	const fixed = 12
+	if len(v) < fixed {
 		r.fail("a reply", fmt.Sprint(v))
-		return out
+		return out, nil
 	}
+	p = r.pendings(known, e.t, v[7:fixed])
 	status := r.number(v[0])
 	out = txn.Reply{
 		OK: status == 1 || status == 2, Replay: status == 2, Now: r.number(v[2]), Seq: r.number(v[3]), Until: r.number(v[4]),
-		TaskRev: r.number(v[5]), AgentRev: r.number(v[6]), Pending: r.pending(v[7]),
+		TaskRev: r.number(v[5]), AgentRev: r.number(v[6]), Pending: p.list,
 	}
 	if !out.OK {
 		if out.Failed = int(r.number(v[1])); out.Failed >= 0 && out.Failed < len(e.from) {
 			out.Failed = e.from[out.Failed]
 		}
 	}
-	if len(v) > 8 {
-		out.Fresh = r.fresh(e, out, v[8:])
+	if len(v) > fixed {
+		out.Fresh = r.fresh(e, out, v[fixed:])
 	}
-	return out
+	return out, p
 }
 
 func (r *reader) fresh(e *encoder, reply txn.Reply, vals []any) *txn.Snapshot {

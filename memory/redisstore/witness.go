@@ -28,10 +28,12 @@ type space struct{ agent, task string }
 // space goes unnoticed.
 const witnessed = 1 << 16
 
-// sight is what was seen of a space: its revision, and a record. That of an agent may be of any ledger of the agent.
+// sight is what was seen of a space: its revision, and a record. That of an agent may be of any ledger of the agent; of an
+// agent also what was pending.
 type sight struct {
-	rev    int64
-	record record
+	rev     int64
+	record  record
+	pending *pendings
 }
 
 // record is one of a ledger: its place there, and the time at which the store wrote it, which no other record of that place
@@ -130,6 +132,7 @@ func (w *witness) raise(s space, to sight) {
 	if to.record.at > known.record.at {
 		known.record = to.record
 	}
+	known.pending = known.pending.newer(to.pending)
 	w.of[s] = known
 }
 
@@ -145,6 +148,14 @@ func written(t *txn.Txn, r txn.Reply) record {
 	return record{"", r.Seq, r.Now}
 }
 
+// kind says of which ledger a record is: A of the agent's own, T of a task's.
+func (r record) kind() byte {
+	if r.task == "" {
+		return 'A'
+	}
+	return 'T'
+}
+
 // asked writes a record as the scripts read it: when it was written in 16 digits, A where it is of the agent's own ledger
 // and T where it is of a task's, its place. "" where nothing is known.
 func (r record) asked() string {
@@ -154,10 +165,5 @@ func (r record) asked() string {
 	b := make([]byte, 0, 2*digits+1)
 	b = append(b, noVersion[:digits-min(digits, width(r.at))]...)
 	b = strconv.AppendInt(b, r.at, 10)
-	if r.task == "" {
-		b = append(b, 'A')
-	} else {
-		b = append(b, 'T')
-	}
-	return string(strconv.AppendInt(b, r.seq, 10))
+	return string(strconv.AppendInt(append(b, r.kind()), r.seq, 10))
 }

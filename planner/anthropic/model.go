@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +35,7 @@ type Options struct {
 	Client *http.Client
 }
 
-const home = "https://api.anthropic.com"
+var provider = chat.Provider{Name: "anthropic", Env: "ANTHROPIC", Home: "https://api.anthropic.com", Like: "http://localhost:8000"}
 
 // Model is a [chat.Model]. It may be used from several goroutines.
 type Model struct {
@@ -53,27 +51,15 @@ var (
 // New returns the model that the options name. It opens no connection. It fails where no model is named, no key is there
 // for Anthropic's own servers, or the URL cannot be one.
 func New(o Options) (*Model, error) {
-	o.BaseURL = cmp.Or(o.BaseURL, os.Getenv("ANTHROPIC_BASE_URL"), home)
-	o.Key = cmp.Or(o.Key, os.Getenv("ANTHROPIC_API_KEY"))
-	o.Model = cmp.Or(o.Model, os.Getenv("ANTHROPIC_MODEL"))
-	u, err := url.Parse(o.BaseURL)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("anthropic: the base URL is none: want one such as http://localhost:8000 in ANTHROPIC_BASE_URL or Options.BaseURL")
-	case u.User != nil:
-		return nil, errors.New("anthropic: the base URL holds a user or a password; put the key into ANTHROPIC_API_KEY or Options.Key")
-	case o.Model == "":
-		return nil, errors.New("anthropic: no model is named; set ANTHROPIC_MODEL or Options.Model")
-	case o.Key == "" && u.Hostname() == "api.anthropic.com":
-		return nil, errors.New("anthropic: there is no key; set ANTHROPIC_API_KEY or Options.Key, or ANTHROPIC_BASE_URL for another server")
-	case strings.ContainsAny(o.Key, "\r\n"):
-		return nil, errors.New("anthropic: the key has a line break in it; look how it was read")
+	_, err := provider.Complete(&o.BaseURL, &o.Key, &o.Model)
+	if err != nil {
+		return nil, err
 	}
 	o.BaseURL = strings.TrimSuffix(strings.TrimSuffix(o.BaseURL, "/"), "/v1") // as some set it
 	o.Retries = max(cmp.Or(o.Retries, 2), 0)
 	o.MaxWait = cmp.Or(o.MaxWait, 30*time.Second)
 	if o.Client == nil {
-		o.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		o.Client = chat.Stay()
 	}
 	return &Model{o, api.NewMessageService(
 		option.WithBaseURL(o.BaseURL), option.WithAPIKey(cmp.Or(o.Key, "none")), option.WithHTTPClient(o.Client),

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -39,7 +37,7 @@ type Options struct {
 	Client *http.Client
 }
 
-const home = "https://api.openai.com/v1"
+var provider = chat.Provider{Name: "openai", Env: "OPENAI", Home: "https://api.openai.com/v1", Like: "http://localhost:8000/v1"}
 
 // Model is a [chat.Model]. It may be used from several goroutines.
 type Model struct {
@@ -55,28 +53,15 @@ var (
 // New returns the model that the options name. It opens no connection. It fails where no model is named, no key is there
 // for OpenAI's own servers, or the URL cannot be one.
 func New(o Options) (*Model, error) {
-	o.BaseURL = cmp.Or(o.BaseURL, os.Getenv("OPENAI_BASE_URL"), home)
-	o.Key = cmp.Or(o.Key, os.Getenv("OPENAI_API_KEY"))
-	o.Model = cmp.Or(o.Model, os.Getenv("OPENAI_MODEL"))
-	u, err := url.Parse(o.BaseURL)
-	own := err == nil && u.Hostname() == "api.openai.com"
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("openai: the base URL is none: want one such as http://localhost:8000/v1 in OPENAI_BASE_URL or Options.BaseURL")
-	case u.User != nil:
-		return nil, errors.New("openai: the base URL holds a user or a password; put the key into OPENAI_API_KEY or Options.Key")
-	case o.Model == "":
-		return nil, errors.New("openai: no model is named; set OPENAI_MODEL or Options.Model")
-	case o.Key == "" && own:
-		return nil, errors.New("openai: there is no key; set OPENAI_API_KEY or Options.Key, or OPENAI_BASE_URL for another server")
-	case strings.ContainsAny(o.Key, "\r\n"):
-		return nil, errors.New("openai: the key has a line break in it; look how it was read")
+	own, err := provider.Complete(&o.BaseURL, &o.Key, &o.Model)
+	if err != nil {
+		return nil, err
 	}
 	o.Retries = max(cmp.Or(o.Retries, 2), 0)
 	o.MaxWait = cmp.Or(o.MaxWait, 30*time.Second)
 	o.MaxTokens = o.MaxTokens || !own && !o.MaxCompletionTokens
 	if o.Client == nil {
-		o.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		o.Client = chat.Stay()
 	}
 	return &Model{o, api.NewChatCompletionService(
 		option.WithBaseURL(o.BaseURL), option.WithAPIKey(cmp.Or(o.Key, "none")), option.WithHTTPClient(o.Client),
