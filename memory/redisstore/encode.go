@@ -343,7 +343,11 @@ func (e *encoder) single(c *txn.Clause, i int) {
 			return
 		}
 		e.entry("P", i)
-		e.add(c.Val)
+		if c.Scope == txn.Record {
+			e.add(c.Val)
+			return
+		}
+		e.add(squeeze(c.Val))
 	case txn.Have:
 		e.entry("H", i)
 		e.state(c.From)
