@@ -29,6 +29,7 @@ type batcher struct {
 // job is one script that somebody waits for.
 type job struct {
 	cmd  *redis.Cmd
+	late func()        // brings its arguments up to date, nil for nothing to do
 	done chan struct{} // closed when cmd has its answer
 }
 
@@ -41,9 +42,9 @@ func evaluation(ctx context.Context, args []any) *redis.Cmd {
 
 // run runs a script by its hash, and sends its text where the server has forgotten it. A caller whose context ends does not
 // wait for the answer: whether the script ran is not known then.
-func (b *batcher) run(ctx context.Context, which script, args []any) ([]any, error) {
+func (b *batcher) run(ctx context.Context, which script, args []any, late func()) ([]any, error) {
 	cmd := evaluation(ctx, args)
-	j := b.take(cmd)
+	j := b.take(cmd, late)
 	defer b.leave()
 	if j == nil {
 		_ = b.client.Process(ctx, cmd)
@@ -64,13 +65,13 @@ func (b *batcher) run(ctx context.Context, which script, args []any) ([]any, err
 }
 
 // take counts a call in, and puts it into the queue where it is to share a trip.
-func (b *batcher) take(cmd *redis.Cmd) *job {
+func (b *batcher) take(cmd *redis.Cmd, late func()) *job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.aloft++; b.aloft <= aloneUpTo {
 		return nil
 	}
-	j := &job{cmd: cmd, done: make(chan struct{})}
+	j := &job{cmd: cmd, late: late, done: make(chan struct{})}
 	b.queue = append(b.queue, j)
 	if b.running < trips {
 		b.running++
@@ -109,6 +110,9 @@ func (b *batcher) trip(jobs []*job) {
 	ctx := context.Background()
 	p := b.client.Pipeline()
 	for _, j := range jobs {
+		if j.late != nil {
+			j.late()
+		}
 		_ = p.Process(ctx, j.cmd)
 	}
 	_, _ = p.Exec(ctx) // each job has its own error

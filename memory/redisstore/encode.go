@@ -32,6 +32,9 @@ type encoder struct {
 	text  []string // the arguments
 	arena []byte   // what they are made of
 	row   int      // where the arguments ended with links in a row
+	links []byte   // the links of that row, where they are several
+	told  int      // which argument says up to where the pending outcomes are known
+	known *pendings
 	lease bool     // the records are headed by the intent's lease
 }
 
@@ -94,8 +97,10 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 	e.int(t.Step)
 	e.int(t.TTL)
 	e.join(t.Task, "\n", t.Intent)
-	e.known(known, by)
-	e.int(known.agent.pending.upto())
+	e.knownBy(known, by)
+	e.told = len(e.text)
+	e.add("")
+	e.knows(known.agent.pending)
 	for _, names := range e.names {
 		e.add(names...)
 	}
@@ -106,9 +111,15 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 	return e
 }
 
-// known writes the records by which the caller knows what it writes to: of the task when the newest was written and its
+// knows says which pending outcomes are known.
+func (e *encoder) knows(p *pendings) {
+	e.known = p
+	e.text[e.told] = strconv.FormatInt(p.upto(), 10)
+}
+
+// knownBy writes the records by which the caller knows what it writes to: of the task when the newest was written and its
 // place, of the agent when it was, which ledger's it is and its place, and the key of that ledger. "=" where it is the same.
-func (e *encoder) known(s seen, by string) {
+func (e *encoder) knownBy(s seen, by string) {
 	task, agent := s.task.record, s.agent.record
 	if task.seq == 0 {
 		e.add("", "")
@@ -437,7 +448,11 @@ func (e *encoder) link(c *txn.Clause) {
 	}
 	if n := len(e.text); n >= 5 && e.text[n-5] == "M" && e.text[n-4] == scope && e.row == n {
 		if first, err := strconv.ParseInt(e.text[n-2], 10, 64); err == nil && first+int64(len(e.text[n-1])/linkSize) == c.N {
-			e.text[n-1] += c.Val
+			if len(e.links) == 0 {
+				e.links = append(make([]byte, 0, 16*linkSize), e.text[n-1]...)
+			}
+			e.links = append(e.links, c.Val...)
+			e.text[n-1] = unsafe.String(unsafe.SliceData(e.links), len(e.links))
 			return
 		}
 	}
@@ -445,5 +460,5 @@ func (e *encoder) link(c *txn.Clause) {
 	e.int(e.key(links))
 	e.int(c.N)
 	e.add(c.Val)
-	e.row = len(e.text)
+	e.row, e.links = len(e.text), nil
 }

@@ -56,6 +56,17 @@ func (w *witness) ask(agent, task string) seen {
 	return s
 }
 
+// pending returns what is known of an agent's pending outcomes by now, as long as it is known by what it was known by: what
+// was lost meanwhile is not gone on from.
+func (w *witness) pending(agent string, before seen) *pendings {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := w.of[space{agent, ""}]; before.agent.pending != nil && now.rev >= before.agent.rev {
+		return before.agent.pending.newer(now.pending)
+	}
+	return before.agent.pending
+}
+
 // answer is what the server says of the two spaces: their revisions, whether a record that was known is not there, and what
 // is to be remembered.
 type answer struct {
