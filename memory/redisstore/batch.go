@@ -11,8 +11,8 @@ import (
 // trips: what is asked while others are on their way goes together next. Nobody waits for more to come.
 const (
 	aloneUpTo = 4  // calls under way that do not share
-	trips     = 2  // under way at a time: one is written while another is served
-	perTrip   = 64 // the most that share one
+	trips     = 3  // under way at a time: one is written while another is served
+	perTrip   = 24 // the most that share one
 )
 
 // batcher runs scripts, several in a trip where several are wanted. It has a goroutine for each trip under way, and none
