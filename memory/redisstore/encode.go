@@ -333,7 +333,11 @@ func (e *encoder) counter(at *slot) {
 	}
 	e.entry("C", int(hard))
 	e.int(by)
-	e.int(lo)
+	if lo == txn.NoMin {
+		e.add("")
+	} else {
+		e.int(lo)
+	}
 	e.int(hi)
 }
 
