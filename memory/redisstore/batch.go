@@ -29,8 +29,15 @@ type batcher struct {
 // job is one script that somebody waits for.
 type job struct {
 	cmd  *redis.Cmd
-	late func()        // brings its arguments up to date, nil for nothing to do
+	on   turns
 	done chan struct{} // closed when cmd has its answer
+}
+
+// turns are what is done for a call that shares a trip when it goes, and when its answer has come, before others go; nil for
+// nothing. Its caller may not have come to run in between, or have given up.
+type turns struct {
+	going func()
+	come  func(answer []any)
 }
 
 // evaluation is a command that runs a script.
@@ -42,9 +49,9 @@ func evaluation(ctx context.Context, args []any) *redis.Cmd {
 
 // run runs a script by its hash, and sends its text where the server has forgotten it. A caller whose context ends does not
 // wait for the answer: whether the script ran is not known then.
-func (b *batcher) run(ctx context.Context, which script, args []any, late func()) ([]any, error) {
+func (b *batcher) run(ctx context.Context, which script, args []any, on turns) ([]any, error) {
 	cmd := evaluation(ctx, args)
-	j := b.take(cmd, late)
+	j := b.take(cmd, on)
 	defer b.leave()
 	if j == nil {
 		_ = b.client.Process(ctx, cmd)
@@ -65,13 +72,13 @@ func (b *batcher) run(ctx context.Context, which script, args []any, late func()
 }
 
 // take counts a call in, and puts it into the queue where it is to share a trip.
-func (b *batcher) take(cmd *redis.Cmd, late func()) *job {
+func (b *batcher) take(cmd *redis.Cmd, on turns) *job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.aloft++; b.aloft <= aloneUpTo {
 		return nil
 	}
-	j := &job{cmd: cmd, late: late, done: make(chan struct{})}
+	j := &job{cmd: cmd, on: on, done: make(chan struct{})}
 	b.queue = append(b.queue, j)
 	if b.running < trips {
 		b.running++
@@ -110,13 +117,16 @@ func (b *batcher) trip(jobs []*job) {
 	ctx := context.Background()
 	p := b.client.Pipeline()
 	for _, j := range jobs {
-		if j.late != nil {
-			j.late()
+		if j.on.going != nil {
+			j.on.going()
 		}
 		_ = p.Process(ctx, j.cmd)
 	}
 	_, _ = p.Exec(ctx) // each job has its own error
 	for _, j := range jobs {
+		if v, err := j.cmd.Slice(); err == nil && j.on.come != nil {
+			j.on.come(v)
+		}
 		close(j.done)
 	}
 }

@@ -31,9 +31,9 @@ func answered(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, ErrNotReplicated)
 }
 
-// script runs one of the scripts through the breaker. Where it has to wait, late may bring its arguments up to date before it goes.
-func (s *Store) script(ctx context.Context, which script, keys, args []string, late func()) ([]any, error) {
-	return s.through(func() ([]any, error) { return s.batch.run(ctx, which, command(which.hash, keys, args), late) })
+// script runs one of the scripts through the breaker.
+func (s *Store) script(ctx context.Context, which script, keys, args []string, on turns) ([]any, error) {
+	return s.through(func() ([]any, error) { return s.batch.run(ctx, which, command(which.hash, keys, args), on) })
 }
 
 func (s *Store) through(exchange func() ([]any, error)) ([]any, error) {

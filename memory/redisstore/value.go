@@ -142,14 +142,21 @@ func (r *reader) space(v any) txn.Space {
 	return sp
 }
 
+// A reply has so many values before those of fields, the last of which say what is pending.
+const (
+	fixed     = 12
+	pendingAt = 7
+)
+
 // reply reads what the script answered to a transaction.
-func (r *reader) reply(e *encoder, known *pendings, v []any) (out txn.Reply, p *pendings) {
-	const fixed = 12
+func (r *reader) reply(e *encoder, v []any) (out txn.Reply, p *pendings) {
 	if len(v) < fixed {
 		r.fail("a reply", fmt.Sprint(v))
 		return out, nil
 	}
-	p = r.pendings(known, e.t, v[7:fixed])
+	if p = e.heard; p == nil {
+		p = r.pendings(e.known, e.t, v[pendingAt:fixed])
+	}
 	status := r.number(v[0])
 	out = txn.Reply{
 		OK: status == 1 || status == 2, Replay: status == 2, Now: r.number(v[2]), Seq: r.number(v[3]), Until: r.number(v[4]),
