@@ -43,7 +43,12 @@ test: deps ## unit tests of all packages, race detector on, shuffled
 .PHONY: test-heavy
 test-heavy: test-modules ## the modules inside, the tests under the build tag heavy, then every fuzz target for FUZZTIME
 	scripts/heavy
+	scripts/valkey
 	scripts/fuzz $(FUZZTIME) $(FUZZBUDGET) $(FUZZED)
+
+.PHONY: test-valkey
+test-valkey: ## the tests of the Redis store on Valkey, where it is to be had
+	scripts/valkey
 
 .PHONY: test-modules
 test-modules: ## vet and test the modules inside this one, whose libraries are heavy to compile

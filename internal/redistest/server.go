@@ -3,6 +3,7 @@ package redistest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -31,15 +32,17 @@ type Server struct {
 	done chan error
 }
 
-// Path returns where redis-server is, or skips the test where it is not installed and the environment does not demand it.
+// Path returns where redis-server is, or the server that DELTA_TEST_REDIS names, such as valkey-server. It skips the test where
+// that is not installed and the environment does not demand it.
 func Path(tb testing.TB) string {
 	tb.Helper()
-	path, err := exec.LookPath("redis-server")
+	name := cmp.Or(os.Getenv("DELTA_TEST_REDIS"), "redis-server")
+	path, err := exec.LookPath(name)
 	if err != nil {
 		if os.Getenv("CI") != "" {
-			tb.Fatal("redis-server is not installed; make deps installs it")
+			tb.Fatal(name + " is not installed; make deps installs redis-server")
 		}
-		tb.Skip("redis-server is not installed; make deps installs it")
+		tb.Skip(name + " is not installed; make deps installs redis-server")
 	}
 	return path
 }
