@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/internal/course"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 )
 
@@ -76,12 +77,12 @@ func (f *flight) after(out action.Outcome) {
 
 // watched runs the hooks of an end. One that ends the goroutine, which may be the caller's, has failed, too.
 func (f *flight) watched(out *action.Outcome) {
-	c := &f.beyond
-	c.parent, c.stop = f.course.parent, f.t.engine.stop
-	if c.parent.Done() != nil {
-		c.parent = context.WithoutCancel(c.parent)
+	c, parent := &f.beyond, f.course.Parent()
+	if parent.Done() != nil {
+		parent = context.WithoutCancel(parent)
 	}
-	defer c.land()
+	c.Start(course.Options{Parent: parent, Stop: f.t.engine.stop, Clock: &f.t.engine.clocks, Lane: f.t.state.lane})
+	defer c.Cancel(errLanded)
 	name, err := "after", error(hooks.ErrExited)
 	defer func() { f.noteHook(c, name, err) }()
 	if out.OK() {

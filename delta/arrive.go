@@ -2,6 +2,7 @@ package delta
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -73,6 +74,9 @@ func (e *Engine) onTheWay() (out []*agentState) {
 	return out
 }
 
+// agentsSeen spreads agents over lanes.
+var agentsSeen atomic.Uint32
+
 func newAgentState(a *Agent) *agentState {
-	return &agentState{agent: a, folding: make(chan struct{}, 1), space: txn.NewSpace(), gap: true}
+	return &agentState{agent: a, lane: uint8(agentsSeen.Add(1)), folding: make(chan struct{}, 1), space: txn.NewSpace(), gap: true}
 }

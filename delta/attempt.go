@@ -3,9 +3,11 @@ package delta
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/course"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 )
 
@@ -24,33 +26,51 @@ func (f *flight) attempt(n int) engine.End {
 	case 0:
 		limit = f.t.engine.cfg.Timeout
 	}
-	ctx, cancel := context.WithTimeoutCause(f.ctx, limit, errTimeout)
-	defer cancel()
-	c := newContext(ctx, f, n)
 	started := time.Now()
+	c := newContext(f, n, started.Add(limit))
+	defer c.own.Cancel(errLanded)
 	back := f.launch(c)
-	r, came := await(ctx, back)
-	if !came || ctx.Err() != nil && (cancelled(context.Cause(ctx)) || !r.done || r.err != nil) {
-		return f.gaveUp(ctx, c, back, r, came, started)
+	came := c.own.Wait(back.bell, &back.done)
+	if !came || c.own.Err() != nil && (cancelled(c.own.Why()) || !back.got.done || back.got.err != nil) {
+		return f.gaveUp(c, back, came, started)
 	}
-	return f.verdict(r, c.used(time.Since(started), true))
+	f.t.engine.bells.Put(back.bell)
+	return f.verdict(back.got, c.used(time.Since(started), true))
+}
+
+// landing is where what comes back from a function is put. It may be read once it is done.
+type landing struct {
+	got  crash
+	done atomic.Bool
+	bell course.Bell
 }
 
 // launch starts the function. Exactly one value comes back, also from a panic and from a function that ends its goroutine.
 // What the function returned is read, and its output written as JSON, there too: both run user code.
-func (f *flight) launch(c *Context) chan crash {
-	back := make(chan crash, 1)
-	go func() {
-		r := crash{returned: returned{err: errExited}}
-		defer func() { back <- r }() // apart from what reads a panic's value: that may end the goroutine too
-		defer func() {
-			if p := recover(); p != nil {
-				r = crash{returned{err: &panicked{action.TextOf(p)}}, action.Document{}, nil}
-			}
-		}()
-		r = f.perform(c)
-	}()
+func (f *flight) launch(c *Context) *landing {
+	back := &f.back
+	if c != &f.first { // the earlier attempt's may still be under way
+		back = new(landing)
+	}
+	back.bell = f.t.engine.bells.Take()
+	go f.carry(c, back)
 	return back
+}
+
+// carry runs the function on its own goroutine.
+func (f *flight) carry(c *Context, back *landing) {
+	back.got = crash{returned: returned{err: errExited}}
+	bell := back.bell // it may be read as soon as it is done
+	defer func() {    // apart from what reads a panic's value: that may end the goroutine too
+		back.done.Store(true)
+		bell.Ring()
+	}()
+	defer func() {
+		if p := recover(); p != nil {
+			back.got = crash{returned{err: &panicked{action.TextOf(p)}}, action.Document{}, nil}
+		}
+	}()
+	back.got = f.perform(c)
 }
 
 // perform is gate 11 and the first half of 12: the function, and its output written as JSON.
@@ -72,7 +92,7 @@ func (f *flight) perform(c *Context) crash {
 // here runs the function on the caller's goroutine: it has no timeout, so nobody waits for it beside the caller. That the
 // call was stopped meanwhile is noticed when it returns.
 func (f *flight) here(n int) engine.End {
-	c := newContext(f.ctx, f, n)
+	c := newContext(f, n, time.Time{})
 	started := time.Now()
 	r := f.contained(c, started)
 	used := c.used(time.Since(started), true)
@@ -112,38 +132,22 @@ type crash struct {
 	bad *action.Failure // what is wrong with the output
 }
 
-// await waits for the function or for the end of its context; a result that is there already has come. Of those only an Ok
-// counts after a timeout: what a function says because it was told to stop must not depend on who was quicker.
-func await(ctx context.Context, back <-chan crash) (crash, bool) {
-	select {
-	case r := <-back:
-		return r, true
-	case <-ctx.Done():
-	}
-	select {
-	case r := <-back:
-		return r, true
-	default:
-		return crash{}, false
-	}
-}
-
 // cancelled tells a call that was stopped from one that ran out of its own time.
 func cancelled(cause error) bool { return !errors.Is(action.Contain(cause), errTimeout) }
 
 // gaveUp ends an attempt whose context ended first. The function gets a grace period to return; after that it is
-// abandoned, counted, and what it returns is LATE.
-func (f *flight) gaveUp(ctx context.Context, c *Context, back <-chan crash, r crash, came bool, started time.Time) engine.End {
-	cause := context.Cause(ctx)
+// abandoned, counted, and what it returns is LATE. Of what came only an Ok counts after a timeout: what a function says because
+// it was told to stop must not depend on who was quicker.
+func (f *flight) gaveUp(c *Context, back *landing, came bool, started time.Time) engine.End {
+	cause := c.own.Why()
 	if !came {
-		grace := time.NewTimer(f.t.engine.cfg.Grace)
-		select {
-		case r = <-back:
-			came = true
-		case <-grace.C:
+		if came = f.patience(back); !came {
 			f.abandon(c, back, started)
 		}
-		grace.Stop()
+	}
+	var r crash
+	if came {
+		r = back.got
 	}
 	if came && r.done && action.IsUnstarted(r.err) {
 		return f.verdict(r, action.Cost{})
@@ -158,6 +162,15 @@ func (f *flight) gaveUp(ctx context.Context, c *Context, back <-chan crash, r cr
 	return f.stopped(cause, c.used(time.Since(started), came), said)
 }
 
+// patience waits for a function that was told to stop, as long as the grace period lasts.
+func (f *flight) patience(back *landing) bool {
+	e := f.t.engine
+	var grace course.Context
+	grace.Start(course.Options{Parent: context.Background(), End: time.Now().Add(e.cfg.Grace), Clock: &e.clocks, Lane: f.t.state.lane})
+	defer grace.Cancel(errLanded)
+	return grace.Wait(back.bell, &back.done)
+}
+
 // stopped is the end of an attempt that was told to stop.
 func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End {
 	code, why := action.Interrupted, "the call was stopped while it ran: "+action.TextOf(cause)
@@ -169,19 +182,24 @@ func (f *flight) stopped(cause error, cost action.Cost, said string) engine.End 
 }
 
 // abandon counts a function that still runs, and records what it returns when it does.
-func (f *flight) abandon(c *Context, back <-chan crash, started time.Time) {
+func (f *flight) abandon(c *Context, back *landing, started time.Time) {
 	e := f.t.engine
 	f.left = true
-	leave(&e.functions, back, func(r crash) {
+	e.functions.stuck.Add(1)
+	go func() {
+		for !back.done.Load() {
+			back.bell.Wait()
+		}
+		e.functions.stuck.Add(-1)
 		f.settled.Wait()
-		end := f.verdict(r, c.used(time.Since(started), true))
+		end := f.verdict(back.got, c.used(time.Since(started), true))
 		f.mu.Lock()
 		x := f.run.Late(end, f.end.Code, engine.Beyond(end.Cost, f.charged))
 		f.mu.Unlock()
 		if reply, err := e.apply(context.Background(), x); err != nil || !reply.OK {
 			e.cfg.Log.Warn("late result not recorded", "action", f.def.name, "task", f.t.ID(), "intent", f.run.Begun.Intent, "code", end.Code, "error", err)
 		}
-	})
+	}()
 }
 
 // verdict is gates 11 and 12: only a function that completed with an explicit Ok and a valid output succeeded.

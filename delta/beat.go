@@ -77,4 +77,4 @@ func (f *flight) renewOnce() bool {
 }
 
 // stop tells the function to stop.
-func (f *flight) stop(cause error) { f.course.cancel(cause) }
+func (f *flight) stop(cause error) { f.course.Cancel(cause) }

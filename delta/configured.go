@@ -12,6 +12,9 @@ import (
 // noteConfig records in the ledger of an agent by what this engine decides, where that is not what it recorded last: before
 // the first task, and before the first decision by new rules. What is the default all over is not recorded.
 func (e *Engine) noteConfig(ctx context.Context, s *agentState) error {
+	if s.agent.card != nil {
+		return nil // others decide
+	}
 	version := policy.VersionOf(e.cfg.Policy)
 	if last := s.config.Load(); last != nil && *last == version || last == nil && version == "" && e.plain && e.ownsStore {
 		return nil

@@ -31,14 +31,11 @@ func (c *crowd) full() error {
 }
 
 // leave counts one as stuck until something comes back.
-func leave[T any](c *crowd, back <-chan T, then func(T)) {
+func leave[T any](c *crowd, back <-chan T) {
 	c.stuck.Add(1)
 	go func() {
-		v := <-back
+		<-back
 		c.stuck.Add(-1)
-		if then != nil {
-			then(v)
-		}
 	}()
 }
 
@@ -101,7 +98,7 @@ func contain[T any](ctx context.Context, c *crowd, limit, grace time.Duration, f
 		}
 		return a.v, a.err
 	case <-patience.C:
-		leave(c, back, nil)
+		leave(c, back)
 		return none, context.Cause(ctx)
 	}
 }

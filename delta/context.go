@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
+	"github.com/seed-ab2cfece/delta-agents/internal/course"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/memory"
@@ -30,8 +31,8 @@ type Context struct {
 	spent action.Cost
 	over  bool
 
-	children int    // how many were delegated without a name
-	own      course // of a function without a timeout: it ends with the attempt
+	children int            // how many were delegated without a name
+	own      course.Context // it ends with the attempt
 }
 
 // origin is what a function may ask about the call that it executes, and remember as long as it likes.
@@ -45,19 +46,17 @@ func originOf(b *ledger.Event) origin {
 	return origin{b.Agent, b.Task, b.Action, b.Intent, b.Call, b.Within, b.Provenance}
 }
 
-func newContext(ctx context.Context, f *flight, attempt int) *Context {
+// newContext is the context of an attempt, which ends then at the latest, if that is not the zero time.
+func newContext(f *flight, attempt int, end time.Time) *Context {
 	t := f.t
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	c := &f.first
-	if attempt > 1 {
+	if attempt > 1 || c.own.Started() {
 		c = new(Context)
 	}
-	if f.def.timeout == NoTimeout { // else ctx is the attempt's own
-		c.own.parent, c.own.stop = ctx, t.engine.stop
-		ctx = &c.own
-	}
-	c.Context, c.flight, c.attempt, c.begun = ctx, f, attempt, originOf(f.run.Begun)
+	c.own.Start(course.Options{Parent: &f.course, End: end, Late: errTimeout, Clock: &t.engine.clocks, Lane: t.state.lane})
+	c.Context, c.flight, c.attempt, c.begun = &c.own, f, attempt, originOf(f.run.Begun)
 	v := t.view
 	if !v.Describes(&t.space) {
 		var err error
@@ -75,6 +74,15 @@ func newContext(ctx context.Context, f *flight, attempt int) *Context {
 		c.goal, c.storylines = words.Goal, words.Storylines
 	}
 	return c
+}
+
+// AfterFunc calls f, in a goroutine of its own, once the context has ended, unless stop is called first; see
+// [context.AfterFunc]. The contexts that the standard library makes from this one use it.
+func (c *Context) AfterFunc(f func()) (stop func() bool) {
+	if a, ok := c.Context.(interface{ AfterFunc(func()) func() bool }); ok {
+		return a.AfterFunc(f)
+	}
+	return context.AfterFunc(c.Context, f)
 }
 
 // TaskID returns the id of the task.
@@ -140,8 +148,8 @@ func (c *Context) Spend(cost action.Cost) error {
 
 // used is the cost of the attempt so far; with last, of all of it: the attempt is over, and its context has ended.
 func (c *Context) used(d time.Duration, last bool) action.Cost {
-	if last && c.own.parent != nil {
-		defer c.own.land()
+	if last {
+		defer c.own.Cancel(errLanded)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -57,7 +57,7 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 	if err := e.sealGoal(ctx, &d.State); err != nil {
 		return nil, err
 	}
-	if _, err := e.sealFlow(ctx, &d.State, g.Agent); err != nil {
+	if _, err := e.sealFlow(ctx, &d.State, &g); err != nil {
 		return nil, err
 	}
 	undo, err := e.keepAttachments(ctx, d.State, g.Attachments)

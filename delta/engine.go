@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/internal/course"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/risk"
@@ -52,6 +53,8 @@ type Engine struct {
 	owners   ownerSource
 	losses   losses
 	pulse    *pulse
+	clocks   course.Clock // of calls under way
+	bells    course.Bells
 	debts    debts
 	gauges   gauges
 	halts    halts
@@ -64,6 +67,7 @@ type agentState struct {
 	mu      sync.Mutex
 	config  atomic.Pointer[string] // version of the policy that was recorded last, nil for nothing
 	agent   *Agent
+	lane    uint8       // in which its calls wait for their time
 	carded  atomic.Bool // its card is known to be in the store
 	space   txn.Space
 	pending []txn.Pending
@@ -122,7 +126,11 @@ func New(cfg Config) (*Engine, error) {
 		limit = 0
 	}
 	e.store = guarded{bounded{e.store, limit}, e}
-	e.stop, e.halt = context.WithCancelCause(context.Background())
+	stop, halt := context.WithCancelCause(context.Background())
+	e.stop, e.halt = stop, func(cause error) {
+		halt(cause)
+		e.clocks.Check()
+	}
 	if cfg.Policy != nil {
 		e.rules.Policy = policed{cfg.Policy, e, e.stop}
 	}
@@ -225,6 +233,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.halt(ErrClosed)
 	e.pulse.close()
+	e.clocks.Close()
 	last, cancel := outlive(ctx, e.cfg.Grace, e.cfg.StoreTimeout)
 	defer cancel()
 	e.countRest(last)

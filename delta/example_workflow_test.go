@@ -3,12 +3,15 @@ package delta_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/samber/mo"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
@@ -64,4 +67,43 @@ func ExampleEngine_StartWorkflow() {
 	// running true <nil>
 	// <nil>
 	// completed {"amount":60,"order":"ORD-42"} <nil>
+}
+
+// An engine that has the store alone starts a workflow for the workers on it.
+func ExampleEngine_StartWorkflowFor() {
+	type parcel struct {
+		ID string `json:"id"`
+	}
+	pack := delta.Define("pack", func(_ *delta.Context, in parcel) mo.Result[parcel] { return mo.Ok(in) }).
+		Describe("Pack a parcel").Risk(1).Effect(action.Idempotent).MustBuild()
+	ship := workflow.New("ship", "1").Step(workflow.Execute("pack", "pack").Map("id", "input.id")).MustBuild()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	store := looked{memory.New(memory.Config{})} // a store that people look into, as Redis is
+	worker, _ := delta.New(delta.Config{Store: store, Workflows: delta.Workflows{Definitions: []*workflow.Definition{ship}}})
+	_ = worker.Register(delta.NewAgent("dock").Grant(pack).MustBuild())
+
+	desk, _ := delta.New(delta.Config{Store: store})
+	_, err := desk.StartWorkflowFor(ctx, "dock", ship, delta.Goal{}, []byte(`{"id":"p1"}`))
+	var nobody *delta.NoWorkerError
+	fmt.Println(errors.As(err, &nobody), nobody.Actions)
+
+	gone := make(chan error)
+	go func() { gone <- worker.Work(ctx) }()
+	for live, _ := desk.Workers(ctx, "dock"); len(live) == 0; live, _ = desk.Workers(ctx, "dock") {
+		time.Sleep(time.Millisecond)
+	}
+	run, err := desk.StartWorkflowFor(ctx, "dock", ship, delta.Goal{}, []byte(`{"id":"p1"}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := run.Wait(ctx)
+	fmt.Println(s.Status, err)
+	stop()
+	<-gone
+	_, _ = desk.Close(context.Background()), worker.Close(context.Background())
+	// Output:
+	// true [pack]
+	// completed <nil>
 }

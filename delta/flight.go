@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/hooks"
+	"github.com/seed-ab2cfece/delta-agents/internal/course"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
 	"github.com/seed-ab2cfece/delta-agents/tool"
@@ -28,11 +29,11 @@ type flight struct {
 
 	intent  string          // never changes
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
-	course  course
+	course  course.Context
 	chain   hooks.Chain
-	expires int64    // store time until which the approval covers the start, 0 for ever
-	revs    [2]int64 // of task and agent once it had begun
-	beyond  course   // of the hooks after the call
+	expires int64          // store time until which the approval covers the start, 0 for ever
+	revs    [2]int64       // of task and agent once it had begun
+	beyond  course.Context // of the hooks after the call
 	seen    action.Outcome
 
 	mu      sync.Mutex // guards what the heartbeat shares
@@ -43,6 +44,7 @@ type flight struct {
 	end     engine.End     // as written, then
 	charged action.Cost
 	first   Context      // of the first attempt
+	back    landing      // of its function
 	out     action.Lazy  // room for the value of its output
 	under   atomic.Int32 // calls within it, and within those, that are under way
 	left    bool         // a function of it was abandoned
@@ -95,17 +97,15 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 	f.veil = o.veil
 	f.until = sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond)
 	f.settled.Add(1)
-	f.course.parent, f.course.stop = ctx, t.engine.stop
+	f.course.Start(course.Options{Parent: ctx, Stop: t.engine.stop, Clock: &t.engine.clocks, Lane: t.state.lane})
 	f.ctx = &f.course
 	if end := view.Task.Deadline; end > 0 {
 		t.state.mu.Lock()
-		f.course.end = time.Now().Add(time.Duration(end-t.now()) * time.Microsecond)
+		f.course.Until(time.Now().Add(time.Duration(end-t.now())*time.Microsecond), errDeadline)
 		t.state.mu.Unlock()
 	}
 	if d := f.def.deadline; d > 0 {
-		if at := time.Now().Add(d); f.course.end.IsZero() || at.Before(f.course.end) {
-			f.course.end, f.course.late = at, errOverdue
-		}
+		f.course.Until(time.Now().Add(d), errOverdue)
 	}
 	t.engine.pulse.join(f)
 	return f
@@ -116,9 +116,8 @@ var errLanded = errors.New("the call has ended")
 
 func (f *flight) land() {
 	f.t.aloft.land(f)
-	f.course.cancel(errLanded)
+	f.course.Cancel(errLanded)
 	f.t.engine.pulse.leave(f)
-	f.course.land()
 }
 
 // fly is gates 10 to 13.

@@ -401,15 +401,19 @@ func (f *flowVeil) given(ctx context.Context, all []workflow.Given) (out []workf
 
 // sealFlow hides the secrets in what an instance begins with, before there is a task. Made says that the data key is a new one, which is to
 // be kept with the task.
-func (e *Engine) sealFlow(ctx context.Context, s *engine.TaskState, a *Agent) (made *engine.KeyCell, err error) {
+func (e *Engine) sealFlow(ctx context.Context, s *engine.TaskState, g *Goal) (made *engine.KeyCell, err error) {
 	if s.Flow == nil {
 		return nil, nil
 	}
-	def := e.flows.definition(s.Flow)
-	if def == nil {
-		return nil, ErrNoWorkflow
+	at := g.elsewhere
+	if at == nil {
+		def := e.flows.definition(s.Flow)
+		if def == nil {
+			return nil, ErrNoWorkflow
+		}
+		at = e.placesIn(def, g.Agent)
 	}
-	f := &flowVeil{t: &Task{engine: e, agent: a, local: s.ID}, at: e.placesIn(def, a), all: s.Subject != ""}
+	f := &flowVeil{t: &Task{engine: e, agent: g.Agent, local: s.ID}, at: at, all: s.Subject != ""}
 	f.note(s.Flow.Sealed)
 	if f.idle() && len(f.at.input) == 0 {
 		return nil, nil

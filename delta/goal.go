@@ -62,7 +62,9 @@ type Goal struct {
 	Channels []string
 
 	flow *engine.FlowOf // the workflow that the task runs, nil for none
-	took engine.Bound   // the rejected and unknown calls of those in whose place the task is
+	// elsewhere is what is secret in the input of a workflow that others have, nil where it is run here
+	elsewhere *flowPlaces
+	took      engine.Bound // the rejected and unknown calls of those in whose place the task is
 }
 
 // taskState checks a goal.
@@ -71,7 +73,7 @@ func (e *Engine) taskState(g Goal) (engine.TaskState, error) {
 	if g.Agent == nil || g.Agent.compiled == nil {
 		return engine.TaskState{}, errors.New("goal has no agent; make one with NewAgent and Build")
 	}
-	if g.Agent.card != nil {
+	if g.Agent.card != nil && g.elsewhere == nil {
 		return engine.TaskState{}, fmt.Errorf("goal: agent %q: %w", g.Agent.name, ErrNoCalls)
 	}
 	if g.ID == "" {

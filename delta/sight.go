@@ -2,9 +2,11 @@ package delta
 
 import (
 	"context"
+	"errors"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/statespace"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -398,7 +400,11 @@ func (e *Engine) applyBounded(ctx context.Context, x *txn.Txn) (txn.Reply, error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
 	defer cancel()
 	r, err := e.store.Apply(ctx, x)
-	if err != nil && ctx.Err() == nil {
+	var lost *memory.LostError
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case x.Phase == txn.Begin && errors.As(err, &lost): // told plainly, and once: what is there by now is not what was decided on
+	default:
 		r, err = e.applyAgain(ctx, x)
 	}
 	return r, err

@@ -127,7 +127,7 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	if err := e.sealGoal(ctx, &s); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
-	made, err := e.sealFlow(ctx, &s, g.Agent)
+	made, err := e.sealFlow(ctx, &s, &g)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}

@@ -34,6 +34,7 @@ func (e *Engine) Work(ctx context.Context) error {
 	defer poll.Stop()
 	w := &shift{e: e, slots: make(chan struct{}, e.cfg.Workers), hand: map[string]bool{}}
 	defer w.all.Wait()
+	w.all.Go(func() { w.present(ctx) })
 	for {
 		w.sweep(ctx)
 		select {
@@ -91,11 +92,12 @@ func (w *shift) sweep(ctx context.Context) {
 			}},
 			{engine.QueueStarts, e.startDue},
 			{engine.QueueFolds, e.foldTold},
+			{engine.QueueBeyond, func(ctx context.Context, s *agentState, id string) error { return e.tellPool(ctx, s.agent.name, id) }},
 			{engine.QueueLasting, e.forgetLasting},
 			{engine.QueueFailures, e.forgetFailures},
 			{engine.QueueFlows, e.driveDue},
 		} {
-			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil {
+			if err := w.serve(ctx, s, duty.queue, duty.do); err != nil && ctx.Err() == nil {
 				e.cfg.Log.Warn("work queue cannot be read", "queue", duty.queue, "agent", s.agent.name, "error", err)
 			}
 		}

@@ -3,6 +3,7 @@
 package delta_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -29,7 +30,10 @@ func TestHeavyParkedWorkflowsCostNoGoroutine(t *testing.T) {
 	require.NoError(t, desk.Register(w.agent))
 	stop := w.working(worker)
 	defer stop()
-	time.Sleep(time.Second)
+	first, err := desk.StartWorkflow(t.Context(), d, delta.Goal{Agent: w.agent}, []byte(`{"id":"o"}`))
+	require.NoError(t, err)
+	_, err = first.Wait(t.Context()) // the worker works
+	require.NoError(t, err)
 	before := runtime.NumGoroutine()
 	runs := make([]*delta.Instance, many)
 	for n := range runs {
@@ -37,14 +41,13 @@ func TestHeavyParkedWorkflowsCostNoGoroutine(t *testing.T) {
 		runs[n], err = desk.StartWorkflow(t.Context(), d, delta.Goal{Agent: w.agent}, fmt.Appendf(nil, `{"id":"o%d"}`, n))
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool {
-		for n := many - 1; n >= 0; n -= 100 {
-			if s := w.state(runs[n]); !s.Parked() || len(s.Waits()) == 0 {
-				return false
-			}
-		}
-		return true
-	}, 5*time.Minute, 100*time.Millisecond)
+	patient, tired := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer tired()
+	for n := many - 1; n >= 0; n -= 100 {
+		s, err := runs[n].Wait(patient)
+		require.NoError(t, err)
+		require.NotEmpty(t, s.Waits())
+	}
 	for range 300 { // the last ones end
 		if runtime.NumGoroutine() <= before {
 			break
@@ -57,7 +60,9 @@ func TestHeavyParkedWorkflowsCostNoGoroutine(t *testing.T) {
 	for n := 7; n < many; n += many / 25 {
 		told := time.Now()
 		require.NoError(t, runs[n].Signal(t.Context(), "ask", ana, []byte(`{}`)))
-		require.Eventually(t, func() bool { return w.state(runs[n]).Status == workflow.Completed }, 20*time.Second, 5*time.Millisecond)
+		s, err := runs[n].Wait(patient)
+		require.NoError(t, err)
+		require.Equal(t, workflow.Completed, s.Status)
 		worst = max(worst, time.Since(told))
 	}
 	assert.Less(t, worst, time.Second)

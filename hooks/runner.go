@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/internal/course"
 )
 
 // Why a hook failed other than by its own error.
@@ -50,7 +52,10 @@ type Runner struct {
 	live      int64         // goroutines that have not returned, left behind or not
 	abandoned int64         // of them, those left behind
 	total     int64         // ever left behind
-	idle      chan struct{} // closed when live falls to 0; nil before the first hook
+	idle      chan struct{} // closed when live falls to 0; nil where nobody waits for that
+
+	bells course.Bells
+	clock course.Clock
 }
 
 // Run runs one hook with a copy of the view and returns its error; a nil hook does nothing. A timeout of 0 is
@@ -73,25 +78,41 @@ func (r *Runner) Run(ctx context.Context, timeout time.Duration, hook Func, v ac
 	if err := r.start(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &tookTooLong{timeout})
-	defer cancel()
-	run := &running{done: make(chan error, 1)}
-	own := copyView(&v)
-	go func() {
-		err := error(ErrExited)
-		defer func() { // apart from what reads a panic's value: that may end the goroutine too
-			r.end(run)
-			run.done <- err
-		}()
-		err = contained(ctx, hook, own)
-	}()
-
-	select {
-	case err := <-run.done:
+	run := &running{runner: r, hook: hook, own: copyView(&v), bell: r.bells.Take()}
+	run.start(ctx, timeout)
+	defer run.ctx.Cancel(errReturned)
+	go run.perform()
+	if run.ctx.Wait(run.bell, &run.done) {
+		err := run.err
+		r.bells.Put(run.bell)
 		return err
-	case <-ctx.Done():
 	}
-	return r.late(ctx, run)
+	return r.late(run)
+}
+
+// errReturned ends the context of a hook that has returned.
+var errReturned = errors.New("the hook has returned")
+
+// start starts the hook's context. It ends with the timeout at the latest.
+func (run *running) start(ctx context.Context, timeout time.Duration) {
+	run.late.timeout = timeout
+	o := course.Options{Parent: ctx, End: time.Now().Add(timeout), Late: &run.late, Clock: &run.runner.clock}
+	if p, ok := ctx.(*course.Context); ok {
+		o.Lane = p.Lane()
+	}
+	run.ctx.Start(o)
+}
+
+// perform runs the hook on its own goroutine.
+func (run *running) perform() {
+	run.err = ErrExited
+	defer func() { // apart from what reads a panic's value: that may end the goroutine too
+		bell := run.bell // the one who waits may go on as soon as it is done
+		run.runner.end(run)
+		run.done.Store(true)
+		bell.Ring()
+	}()
+	run.err = contained(&run.ctx, run.hook, run.own)
 }
 
 // contained calls a hook; a panic is an error.
@@ -105,11 +126,20 @@ func contained(ctx context.Context, hook Func, v action.View) (err error) {
 	return inTime(ctx, action.Contain(hook(ctx, v)))
 }
 
-// running is one hook's goroutine.
+// running is one hook under way, in one piece of memory, which a hook that keeps its context keeps alive.
 type running struct {
-	done chan error // its error, once; buffered, so that nobody need listen
-	left bool       // behind; guarded by Runner.mu
-	over bool       // guarded by Runner.mu
+	runner *Runner
+	hook   Func
+	own    action.View
+	ctx    course.Context
+	late   tookTooLong
+
+	bell course.Bell
+	done atomic.Bool
+	err  error // once it is done
+
+	left bool // behind; guarded by Runner.mu
+	over bool // guarded by Runner.mu
 }
 
 // inTime adds why the context ended to what a hook returned after it had: a hook that was told to stop did not succeed.
@@ -126,16 +156,15 @@ func inTime(ctx context.Context, err error) error {
 }
 
 // late waits for a hook whose context has ended, for a while.
-func (r *Runner) late(ctx context.Context, run *running) error {
-	grace := time.NewTimer(Grace)
-	defer grace.Stop()
-	select {
-	case err := <-run.done:
-		return err
-	case <-grace.C:
-		r.abandon(run)
-		return fmt.Errorf("%w, and ignores its context", context.Cause(ctx))
+func (r *Runner) late(run *running) error {
+	var grace course.Context
+	grace.Start(course.Options{Parent: context.Background(), End: time.Now().Add(Grace), Clock: &r.clock, Lane: run.ctx.Lane()})
+	defer grace.Cancel(errReturned)
+	if grace.Wait(run.bell, &run.done) {
+		return run.err
 	}
+	r.abandon(run)
+	return fmt.Errorf("%w, and ignores its context", run.ctx.Why())
 }
 
 func (r *Runner) start() error {
@@ -148,9 +177,6 @@ func (r *Runner) start() error {
 	if r.abandoned >= bound {
 		return ErrTooMany
 	}
-	if r.live == 0 {
-		r.idle = make(chan struct{})
-	}
 	r.live++
 	return nil
 }
@@ -162,8 +188,9 @@ func (r *Runner) end(run *running) {
 	if run.left {
 		r.abandoned--
 	}
-	if r.live--; r.live == 0 {
+	if r.live--; r.live == 0 && r.idle != nil {
 		close(r.idle)
+		r.idle = nil
 	}
 }
 
@@ -195,9 +222,7 @@ func (r *Runner) EverAbandoned() int64 {
 // Wait returns when no hook is running, those left behind included, or with an error that counts them when ctx ends.
 func (r *Runner) Wait(ctx context.Context) error {
 	for {
-		r.mu.Lock()
-		live, idle := r.live, r.idle
-		r.mu.Unlock()
+		live, idle := r.waits()
 		if live == 0 {
 			return nil
 		}
@@ -207,4 +232,14 @@ func (r *Runner) Wait(ctx context.Context) error {
 			return fmt.Errorf("%d hooks are still running: %w", live, context.Cause(ctx))
 		}
 	}
+}
+
+// waits returns how many hooks run, and what closes when none do.
+func (r *Runner) waits() (live int64, idle chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live > 0 && r.idle == nil {
+		r.idle = make(chan struct{})
+	}
+	return r.live, r.idle
 }

@@ -26,19 +26,28 @@ type grouping struct {
 
 type setting struct{ file, value string }
 
+// groupFolders makes and removes the folders of control groups, as the kernel does: a new one has its files in it already, and one is
+// removed with them.
+type groupFolders struct {
+	mkdir func(dir string, mode os.FileMode) error
+	rmdir func(dir string) error
+}
+
+var kernelFolders = groupFolders{os.Mkdir, os.Remove}
+
 // groups counts those that were made, for their names.
 var groups atomic.Int64
 
 // newGroup makes a group below a folder.
-func newGroup(folder string) (string, error) {
+func (f *groupFolders) newGroup(folder string) (string, error) {
 	dir := filepath.Join(folder, fmt.Sprintf("delta-%d-%d", os.Getpid(), groups.Add(1)))
-	return dir, os.Mkdir(dir, 0o755)
+	return dir, f.mkdir(dir, 0o755)
 }
 
 // groupings finds out what the configured folders enforce, by a group of each that is removed again.
 func (s *Sandbox) groupings(p *plan) (out []grouping, err error) {
 	for _, folder := range s.cfg.Cgroups {
-		dir, err := newGroup(folder)
+		dir, err := s.folders.newGroup(folder)
 		if err != nil {
 			return nil, unready(fmt.Sprintf("no control group can be made in %q", folder), "delegate it to this process, or take it off Cgroups", err)
 		}
@@ -56,7 +65,7 @@ func (s *Sandbox) groupings(p *plan) (out []grouping, err error) {
 			g.writes = append(g.writes, setting{swapFiles[0], "0"})
 		}
 		take(Pids, withOwn(s.cfg.Limits.Pids), pidsFiles)
-		if err := removeGroup(dir); err != nil {
+		if err := s.folders.removeGroup(dir); err != nil {
 			return nil, unready("a control group that was made cannot be removed", "", err)
 		}
 		if len(g.writes) > 0 {
@@ -77,7 +86,7 @@ func withOwn(pids int) int64 {
 // enter makes the groups of a call and puts a process into them; what it starts is in them too.
 func (p *plan) enter(pid int) (dirs []string, err error) {
 	for _, g := range p.groups {
-		dir, err := newGroup(g.folder)
+		dir, err := p.folders.newGroup(g.folder)
 		if err != nil {
 			return dirs, err
 		}
@@ -94,9 +103,9 @@ func (p *plan) enter(pid int) (dirs []string, err error) {
 // removals bound how long a group is tried to be removed: its processes are gone, but the kernel may not have noticed yet.
 const removals = 50
 
-func removeGroup(dir string) (err error) {
+func (f *groupFolders) removeGroup(dir string) (err error) {
 	for range removals {
-		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+		if err = f.rmdir(dir); err == nil || errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -19,12 +19,13 @@ type plan struct {
 	how     map[Limit]string // for people; a limit that is waived has "waived: …"
 	rlimits []rlimit
 	groups  []grouping
+	folders groupFolders
 }
 
 // plan finds out how each limit can be enforced, or which cannot.
 func (s *Sandbox) plan(w *wrapper) (*plan, error) {
 	l := s.cfg.Limits
-	p := &plan{how: map[Limit]string{Time: "the call is ended", Output: "the call is ended"}}
+	p := &plan{how: map[Limit]string{Time: "the call is ended", Output: "the call is ended"}, folders: s.folders}
 	var err error
 	if p.groups, err = s.groupings(p); err != nil {
 		return nil, err

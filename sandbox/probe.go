@@ -63,7 +63,7 @@ func (s *Sandbox) Probe(ctx context.Context) Report {
 	}
 	r.Bubblewrap = fmt.Sprintf("%s (%s)", w.version, w.path)
 	// What cannot be enforced is told apart limit by limit: each is waived in turn.
-	trial := &Sandbox{cfg: s.cfg, log: s.log, waived: map[Limit]bool{}}
+	trial := &Sandbox{cfg: s.cfg, folders: s.folders, log: s.log, waived: map[Limit]bool{}}
 	trial.cfg.Waive = waivable
 	p, err := trial.plan(w)
 	if err != nil {

@@ -309,7 +309,7 @@ func (p *process) buried() error {
 	p.watch.release()
 	p.watch = handle{}
 	for _, g := range p.groups {
-		if gerr := removeGroup(g); gerr != nil {
+		if gerr := p.box.folders.removeGroup(g); gerr != nil {
 			p.box.log.Warn("a control group is left behind", "group", g, "error", gerr)
 		}
 	}

@@ -27,6 +27,8 @@ type Sandbox struct {
 	cfg Config
 	log *slog.Logger
 
+	folders groupFolders
+
 	mu     sync.Mutex
 	found  *wrapper       // bubblewrap, once it was found
 	waived map[Limit]bool // logged already
@@ -38,7 +40,7 @@ func New(cfg Config) (*Sandbox, error) {
 	if err := cfg.validate(os.Geteuid() == 0); err != nil {
 		return nil, err
 	}
-	s := &Sandbox{cfg: cfg, log: cfg.Log, waived: map[Limit]bool{}}
+	s := &Sandbox{cfg: cfg, log: cfg.Log, folders: kernelFolders, waived: map[Limit]bool{}}
 	if cfg.None != "" {
 		s.log.Warn("tools run without a sandbox", "reason", cfg.None)
 	}

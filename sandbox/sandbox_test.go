@@ -313,6 +313,32 @@ func TestControlGroup(t *testing.T) {
 	assert.Empty(t, left, "they are removed")
 }
 
+// TestControlGroupOfVersion2: where controllers of version 2 are delegated, memory and processes are counted in one group.
+func TestControlGroupOfVersion2(t *testing.T) {
+	var folder string
+	for _, at := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		has, err := os.ReadFile(at + "/cgroup.subtree_control")
+		if err == nil && strings.Contains(string(has), "memory") && strings.Contains(string(has), "pids") {
+			folder = at
+		}
+	}
+	if folder == "" || os.Mkdir(folder+"/delta-test", 0o755) != nil {
+		t.Skip("no control group of version 2 with the controllers memory and pids is delegated here; see TestControlGroupsByTheirFiles")
+	}
+	require.NoError(t, os.Remove(folder+"/delta-test"))
+	s := box(t, sandbox.Config{Cgroups: []string{folder}, Limits: sandbox.Limits{Pids: 10, Memory: 64 << 20}})
+	report := s.Probe(context.Background()).String()
+	assert.Contains(t, report, "pids: control group in "+folder)
+	assert.Contains(t, report, "memory: control group in "+folder)
+	res, _ := s.Command("/bin/sh", "-c", "i=0; while [ $i -lt 20 ]; do sleep 5 & i=$((i+1)); done").Run(context.Background(), nil)
+	assert.Contains(t, string(res.Stderr), "fork")
+	_, err := s.Command("/bin/sh", "-c", "head -c 200000000 /dev/zero | tail -c 190000000 > /dev/null").Run(context.Background(), nil)
+	require.Error(t, err, "what takes more memory than the group has is ended")
+	left, err := filepath.Glob(folder + "/delta-*")
+	require.NoError(t, err)
+	assert.Empty(t, left, "they are removed")
+}
+
 // TestWithoutBeingRoot runs what matters as somebody who is not.
 func TestWithoutBeingRoot(t *testing.T) {
 	if os.Geteuid() != 0 {

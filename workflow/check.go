@@ -9,8 +9,8 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
-// check returns the faults of a definition, in the order of its text, and fills in its edges. What flows between steps is
-// looked at where all else is right.
+// check returns the faults of a definition, in the order of its text, and fills in its edges. What is not known of a step, as what
+// it needs is not known or goes round in circles, is not held against what flows to it.
 func (d *Definition) check() []error {
 	c := &checker{d: d}
 	s := &d.spec
@@ -30,10 +30,9 @@ func (d *Definition) check() []error {
 	for i := range d.nodes {
 		c.step(i)
 	}
-	if c.edges(); len(c.faults) == 0 { // else what stands before what is not known
-		c.order()
-		c.flow()
-	}
+	c.edges()
+	c.order()
+	c.flow()
 	return c.faults
 }
 
@@ -46,6 +45,7 @@ type checker struct {
 	endsOf    int
 	always    map[int]bool // see Definition.always
 	owners    bool         // those of the workflow were looked at, as people who are asked
+	unsure    []bool       // steps of which it is not known what stands before them
 }
 
 // Bounds of a workflow. What is checked of a definition, and what an instance of it holds, grows with them.

@@ -85,6 +85,29 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Faults of all kinds are named at once: one does not hide another, and what only follows from one is not named.
+func TestFaultsOfAllKindsAtOnce(t *testing.T) {
+	_, err := workflow.New("w", "1").Input("{").
+		Step(ask("a")).
+		Step(exec("b").Needs("c").Map("x", "steps.a.output.n")).
+		Step(exec("c").Needs("b")).
+		Step(exec("d").Needs("c", "z").Input(number).Const("n", "[").Map("m", "input.x")).
+		Step(exec("e").Needs("a").Input(number).Map("n", "steps.d.output")).
+		Step(workflow.Reason("f", "").Output("?")).Build()
+	require.Error(t, err)
+	assert.Equal(t, strings.Join([]string{
+		`the input schema of the workflow is no JSON`,
+		`step "d" maps "n": its constant is no JSON`,
+		`step "f": its output contract is no JSON`,
+		`step "f" is REASONING and names no planner`,
+		`step "d" needs step "z", which there is not; did you mean a?`,
+		`steps need each other: b → c → b`,
+		`step "d" maps "m", which its input contract does not have`,
+		`step "d" maps "n" to true, but its input contract wants integer`,
+		`step "e" maps "n" from "steps.d.output", which need not have ended before: let it need "d"`,
+	}, "\n"), err.Error())
+}
+
 // What nobody could look at is refused before it is looked at: by the number of steps, and of what they need.
 func TestTooMuchIsRefused(t *testing.T) {
 	spec := func(steps, needs int) workflow.Spec {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -39,11 +40,13 @@ type edge struct {
 	when When
 }
 
-// Compile checks a workflow. The error names every fault of the first kind that there is: what is not known, or else what flows
-// between steps.
+// Compile checks a workflow. The error names every fault that there is: what is written wrongly, what is not known, and what flows
+// between steps, apart from what follows from others.
 func Compile(s Spec) (*Definition, error) { return compile(s, nil) }
 
 func compile(s Spec, faults []error) (*Definition, error) {
+	s, illegible := s.legible()
+	faults = append(slices.Clip(faults), illegible...)
 	s, err := s.clone()
 	if err != nil {
 		return nil, errors.Join(append(faults, err)...)
@@ -70,6 +73,60 @@ func compile(s Spec, faults []error) (*Definition, error) {
 	}
 	d.text, d.digest = string(text), digestOf(text)
 	return d, nil
+}
+
+// legible names the schemas and constants that are no JSON, and puts others in their place.
+func (s Spec) legible() (Spec, []error) {
+	var faults []error
+	check := func(what string, text *json.RawMessage) {
+		if len(*text) > 0 && !json.Valid(*text) {
+			faults = append(faults, errors.New(what+" is no JSON"))
+			*text = json.RawMessage("true") // a schema that lets everything pass; a constant that is rarely what is wanted
+		}
+	}
+	mapping := func(what string, m *Mapping) {
+		*m = maps.Clone(*m)
+		for _, path := range sorted(*m) {
+			v := (*m)[path]
+			check(fmt.Sprintf("%s maps %q: its constant", what, path), &v.Const)
+			check(fmt.Sprintf("%s maps %q: its default", what, path), &v.Default)
+			(*m)[path] = v
+		}
+	}
+	guard := func(what string, g **Guard) {
+		if *g != nil {
+			own := **g
+			check(what+": the schema of its guard", &own.Schema)
+			*g = &own
+		}
+	}
+	check("the input schema of the workflow", &s.Input)
+	mapping("the output of the workflow", &s.Output)
+	s.Phases = slices.Clone(s.Phases)
+	for k := range s.Phases {
+		p := &s.Phases[k]
+		guard(fmt.Sprintf("phase %q", p.Name), &p.Guard)
+		p.Steps = slices.Clone(p.Steps)
+		for i := range p.Steps {
+			st := &p.Steps[i]
+			what := fmt.Sprintf("step %q", st.Name)
+			guard(what, &st.Guard)
+			check(what+": its input contract", &st.Input)
+			check(what+": its output contract", &st.Output)
+			mapping(what, &st.Map)
+			if st.Hitl != nil {
+				h := st.Hitl.clone()
+				check(what+": its intake", &h.Intake)
+				st.Hitl = &h
+			}
+			if st.Undo != nil {
+				u := *st.Undo
+				mapping(what+": undo", &u.Map)
+				st.Undo = &u
+			}
+		}
+	}
+	return s, faults
 }
 
 // clone also refuses what would not survive being written: schemas and constants that are no JSON.

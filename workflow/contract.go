@@ -14,7 +14,10 @@ type Contract struct {
 
 // Contracts returns every schema of the definition, in the order of its text: what a driver compiles before it starts an
 // instance. The machine itself reads of them only their structure.
-func (d *Definition) Contracts() (out []Contract) {
+func (d *Definition) Contracts() []Contract { return d.spec.Contracts() }
+
+// Contracts returns every schema of a workflow that was not checked yet, see [Definition.Contracts].
+func (s *Spec) Contracts() (out []Contract) {
 	add := func(of string, s json.RawMessage) {
 		if len(s) > 0 {
 			out = append(out, Contract{of, s})
@@ -25,18 +28,18 @@ func (d *Definition) Contracts() (out []Contract) {
 			add(of+": guard", g.Schema)
 		}
 	}
-	add("input", d.spec.Input)
-	for k := range d.spec.Phases {
-		p := &d.spec.Phases[k]
+	add("input", s.Input)
+	for k := range s.Phases {
+		p := &s.Phases[k]
 		guard(fmt.Sprintf("phase %q", p.Name), p.Guard)
 		for i := range p.Steps {
-			s := &p.Steps[i]
-			of := fmt.Sprintf("step %q", s.Name)
-			guard(of, s.Guard)
-			add(of+": input", s.Input)
-			add(of+": output", s.Output)
-			if s.Hitl != nil {
-				add(of+": intake", s.Hitl.Intake)
+			st := &p.Steps[i]
+			of := fmt.Sprintf("step %q", st.Name)
+			guard(of, st.Guard)
+			add(of+": input", st.Input)
+			add(of+": output", st.Output)
+			if st.Hitl != nil {
+				add(of+": intake", st.Hitl.Intake)
 			}
 		}
 	}

@@ -12,7 +12,11 @@ func (c *checker) flow() {
 	for i := range c.d.nodes {
 		n := &c.d.nodes[i]
 		what := fmt.Sprintf("step %q", n.Name)
-		c.sources(what, i, n.Map, n.Input, false)
+		into := n.Input
+		if n.Type != Execution && n.Type != SubSOP {
+			into = nil // it cannot have one, as it was told
+		}
+		c.sources(what, i, n.Map, into, false)
 		if n.Undo != nil {
 			c.sources(what+": undo", i, n.Undo.Map, nil, true)
 		}
@@ -98,7 +102,8 @@ func (c *checker) fromStep(at string, i int, s Source, p []string, undo bool) (s
 		c.fault("%s from %q: there is no step %q%s", at, s.From, p[1], c.suggest(p[1]))
 		return shape{}, false
 	}
-	if i >= 0 && from != i && !slices.Contains(c.d.nodes[i].before, from) && !undo || from == i && !undo {
+	sure := i < 0 || !c.unsure[i]
+	if i >= 0 && sure && from != i && !slices.Contains(c.d.nodes[i].before, from) && !undo || from == i && !undo {
 		c.fault("%s from %q, which need not have ended before: let it need %q", at, s.From, p[1])
 		return shape{}, false
 	}
@@ -115,7 +120,7 @@ func (c *checker) fromStep(at string, i int, s Source, p []string, undo bool) (s
 	case len(s.Default) > 0:
 	case sh.closed:
 		c.fault("%s from %q, which the output contract of step %q does not have", at, s.From, p[1])
-	case i >= 0 && !c.surely(i, from):
+	case i >= 0 && sure && !c.surely(i, from):
 		c.warn("%s from %q, which is not there where step %q was skipped or failed: give a default", at, s.From, p[1])
 	case sh.optional:
 		c.warn("%s from %q, which the output contract of step %q does not require: give a default", at, s.From, p[1])

@@ -14,19 +14,20 @@ func sorted(m Mapping) []string { return slices.Sorted(maps.Keys(m)) }
 
 // edges resolves the needs of all steps.
 func (c *checker) edges() {
+	c.unsure = make([]bool, len(c.d.nodes))
 	for i := range c.d.nodes {
-		n := &c.d.nodes[i]
+		n, known := &c.d.nodes[i], len(c.faults)
 		what := fmt.Sprintf("step %q", n.Name)
 		for _, need := range n.Needs {
 			when := need.When
 			if when == "" {
 				when = OnOk
 			}
-			to, known := c.d.at[need.Step]
+			to, there := c.d.at[need.Step]
 			switch {
 			case when != OnOk && when != OnErr && when != OnEnd:
 				c.fault("%s needs %q %q; want ok, err or end", what, need.Step, need.When)
-			case !known:
+			case !there:
 				c.fault("%s needs step %q, which there is not%s", what, need.Step, c.suggest(need.Step))
 			case to == i:
 				c.fault("%s needs itself", what)
@@ -42,9 +43,40 @@ func (c *checker) edges() {
 			!slices.ContainsFunc(n.needs, func(e edge) bool { return e.to == i-1 }) {
 			n.needs = append(n.needs, edge{i - 1, OnEnd})
 		}
+		c.unsure[i] = len(c.faults) > known
 	}
 	for _, cycle := range c.d.cycles() {
 		c.fault("steps need each other: %s", strings.Join(cycle, " → "))
+	}
+	c.untangle()
+}
+
+// untangle takes the circles out of the graph, so that all else can be looked at, and marks what comes after a step of which it
+// is not known what stands before it.
+func (c *checker) untangle() {
+	circling := c.d.circling()
+	after := make([][]int, len(c.d.nodes))
+	var doubtful []int
+	for i := range c.d.nodes {
+		n := &c.d.nodes[i]
+		if circling[i] {
+			c.unsure[i] = true
+			n.needs = slices.DeleteFunc(n.needs, func(e edge) bool { return circling[e.to] })
+		}
+		for _, e := range n.needs {
+			after[e.to] = append(after[e.to], i)
+		}
+		if c.unsure[i] {
+			doubtful = append(doubtful, i)
+		}
+	}
+	for ; len(doubtful) > 0; doubtful = doubtful[1:] {
+		for _, i := range after[doubtful[0]] {
+			if !c.unsure[i] {
+				c.unsure[i] = true
+				doubtful = append(doubtful, i)
+			}
+		}
 	}
 }
 

@@ -18,15 +18,18 @@ import (
 // Any workflow, any events in any order: what was asked and answered twice, too late, by nobody, or wrongly is among them.
 // The reference keeps, in the plainest way, what was commanded, what was answered, and which effects stand.
 func TestAnyOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		def := drawDefinition(t)
-		r := start(t, def)
-		for range rapid.IntRange(0, 60).Draw(t, "events") {
-			r.feed(r.draw(t))
-		}
-		r.replays(rapid.IntRange(0, len(r.events)).Draw(t, "prefix"))
-		r.finish(t)
-	})
+	rapid.Check(t, func(t *rapid.T) { anyOrder(t, t, map[string]bool{}) })
+}
+
+// anyOrder plays one instance that is drawn, judges it for a test, and notes what it came by.
+func anyOrder(t *rapid.T, judge require.TestingT, seen map[string]bool) {
+	def := drawDefinition(t)
+	r := start(t, judge, def, seen)
+	for range rapid.IntRange(0, 60).Draw(t, "events") {
+		r.feed(r.draw(t))
+	}
+	r.replays(rapid.IntRange(0, len(r.events)).Draw(t, "prefix"))
+	r.finish(t)
 }
 
 func drawDefinition(t *rapid.T) *workflow.Definition {
@@ -146,17 +149,18 @@ type reference struct {
 	stuck    map[string]bool // steps of which something stands that may not be repeated, and that was given up
 	unknown  map[string]bool // steps whose call has an unknown outcome
 	serial   int
+	seen     map[string]bool // what was come by
 }
 
-func start(t *rapid.T, def *workflow.Definition) *reference {
-	r := &reference{t: t, def: def, now: epoch, issued: map[string]workflow.Command{}, answered: map[string]bool{}, done: map[string]int{},
+func start(t *rapid.T, judge require.TestingT, def *workflow.Definition, seen map[string]bool) *reference {
+	r := &reference{t: judge, def: def, now: epoch, seen: seen, issued: map[string]workflow.Command{}, answered: map[string]bool{}, done: map[string]int{},
 		passed: map[string]bool{}, used: map[string]bool{}, unknown: map[string]bool{}, inputs: map[string]string{}, stuck: map[string]bool{}}
 	r.begin = workflow.Begin{Instance: "w", At: epoch}
 	if rapid.Bool().Draw(t, "child") {
 		r.begin.Parent = "p"
 	}
 	turn, err := def.Start(r.begin)
-	require.NoError(t, err)
+	require.NoError(r.t, err)
 	r.take(workflow.State{}, workflow.Event{}, turn)
 	return r
 }
@@ -230,6 +234,15 @@ func (r *reference) answer(t *rapid.T) workflow.Event {
 	return e
 }
 
+// codes are how calls end; those that are no end yet, or of which nobody knows what they left, as often as all others together.
+var codes = func() (out []action.Code) {
+	often := []action.Code{action.ApprovalRequired, action.Denied, action.StartedUnknown, action.Timeout, action.InFlight, action.Interrupted}
+	for i, x := range action.Infos() {
+		out = append(out, x.Code, often[i%len(often)])
+	}
+	return out
+}()
+
 // filled makes an event of a kind with everything that it may have.
 func (r *reference) filled(t *rapid.T, kind workflow.EventKind) workflow.Event {
 	r.serial++
@@ -244,7 +257,7 @@ func (r *reference) filled(t *rapid.T, kind workflow.EventKind) workflow.Event {
 	}
 	code := action.OK
 	if rapid.Bool().Draw(t, "fails") {
-		code = rapid.SampledFrom(action.Infos()).Draw(t, "code").Code
+		code = rapid.SampledFrom(codes).Draw(t, "code")
 	}
 	e.Outcome = &action.Outcome{Code: code, Intent: fmt.Sprintf("i%d", r.serial), Output: e.Output, Cost: e.Cost}
 	if kind != workflow.Verified && code != action.OK && rapid.Bool().Draw(t, "failure") {
@@ -272,6 +285,7 @@ func (r *reference) feed(e workflow.Event) {
 	}
 	r.events = append(r.events, e)
 	if turn.Absorbed != "" {
+		r.seen["absorbed: "+string(turn.Absorbed)] = true
 		if look {
 			require.Equal(r.t, before, encode(r.t, turn.State))
 		}
@@ -329,6 +343,7 @@ func (r *reference) take(was workflow.State, e workflow.Event, turn workflow.Tur
 		r.passed[c.Step+string(c.Subject)+string(c.Document)] = true
 	}
 	r.state = turn.State
+	r.saw(was, &turn)
 	for _, l := range turn.Trail {
 		if l.Kind == workflow.UndoLeft {
 			if last := r.effects[len(r.effects)-1]; !last.repeatable {
@@ -508,14 +523,14 @@ func (r *reference) replays(n int) {
 func (r *reference) finish(t *rapid.T) {
 	r.feed(workflow.Event{Kind: workflow.Resumed, At: r.now})
 	r.feed(workflow.Event{Kind: workflow.Resumed, At: r.now, Tree: true})
-	require.False(t, r.state.Held, "nobody pauses it")
+	require.False(r.t, r.state.Held, "nobody pauses it")
 	for range 3000 {
 		k := slices.IndexFunc(r.state.Outstanding, func(c workflow.Command) bool {
 			return c.Kind != workflow.Ask && (c.Kind != workflow.Timer || c.Subject == workflow.SubjectBackoff)
 		})
 		if k < 0 {
-			require.True(t, r.state.Status.Terminal() || r.state.Parked(), "it neither ended nor parked: %s", standing(r.state))
-			require.True(t, r.state.Status.Terminal() || len(r.state.Waits()) > 0, "it parks, and nobody knows on what: %s", standing(r.state))
+			require.True(r.t, r.state.Status.Terminal() || r.state.Parked(), "it neither ended nor parked: %s", standing(r.state))
+			require.True(r.t, r.state.Status.Terminal() || len(r.state.Waits()) > 0, "it parks, and nobody knows on what: %s", standing(r.state))
 			r.replays(len(r.events))
 			return
 		}
@@ -532,5 +547,5 @@ func (r *reference) finish(t *rapid.T) {
 		}
 		r.feed(e)
 	}
-	assert.Fail(t, "it goes on for ever", standing(r.state))
+	assert.Fail(r.t, "it goes on for ever", standing(r.state))
 }

@@ -73,5 +73,5 @@ func TestLongLinesAreCut(t *testing.T) {
 
 func TestTooManySteps(t *testing.T) {
 	_, err := workflowfile.Parse(file(2001, func(int) (int, int) { return 0, 0 }))
-	require.EqualError(t, err, `workflow "w" has 2001 steps, want at most 2000: run parts of it as workflows of their own, by steps of type SUB_SOP`)
+	require.EqualError(t, err, `line 1: workflow "w" has 2001 steps, want at most 2000: run parts of it as workflows of their own, by steps of type SUB_SOP`)
 }

@@ -28,10 +28,10 @@ func TestFaults(t *testing.T) {
 		"no YAML":         {"a: [", "line 1: did not find expected node content"},
 		"no mapping":      {"[]", "line 1: a workflow is a mapping"},
 		"unknown keys":    {"workflow: a\nversoin: 1\nsteps:\n  - {name: a, tpye: HUMAN}\n", "line 2: a workflow has no key \"versoin\"; did you mean version?\nline 4: a step has no key \"tpye\"; did you mean type?"},
-		"a key twice":     {"workflow: a\nworkflow: b\n", "line 2: the key \"workflow\" was given in line 1 already"},
+		"a key twice":     {"workflow: a\nworkflow: b\n", "version of workflow a: name is empty\nline 1: workflow \"a\" has no steps\nline 2: the key \"workflow\" was given in line 1 already"},
 		"aliases":         {"workflow: &x a\nversion: *x\n", "line 1: aliases are not supported\nline 2: aliases are not supported"},
 		"wrong kinds":     {"workflow: [a]\nsteps: 5\nlimits: {time: soon, cost: {tokens: many}}\n", "line 1: want text\nline 2: steps is a list\nline 3: want a time such as 30s, 5m or 24h\nline 3: want a whole number"},
-		"steps or phases": {"workflow: a\nsteps: []\nphases: []\n", "version of workflow a: name is empty\nworkflow \"a\" has no steps\nphase \"a\" has no steps"},
+		"steps or phases": {"workflow: a\nsteps: []\nphases: []\n", "version of workflow a: name is empty\nline 1: workflow \"a\" has no steps\nline 2: phase \"a\" has no steps"},
 		"a number JSON has not": {"workflow: a\nversion: \"1\"\nsteps:\n  - name: a\n    type: EXECUTION\n    action: x\n    input: {maximum: .inf}\n",
 			"line 7: .inf is not a number as JSON writes it"},
 		"a schema": {"workflow: a\nversion: \"1\"\nsteps:\n  - name: a\n    type: EXECUTION\n    action: x\n    output: {$ref: \"http://x.org/y\"}\n",
@@ -47,6 +47,74 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Faults of all kinds are named at once, whatever is found first; what only follows from others is not.
+func TestFaultsOfAllKindsAtOnce(t *testing.T) {
+	const text = `workflow: w
+version: "1"
+owner: [ana]
+output:
+  total: steps.gone.output
+steps:
+  - {name: ask, type: HUMAN, hitl: {intake: {type: object, required: [n], properties: {n: {type: integer}}, additionalProperties: false}}}
+  - {name: think, tpye: REASONING, planner: p}
+  - {name: pay, type: EXECUTION, action: x, needs: [ask, lost], atempts: 3,
+     input: {type: object, required: [id, n], properties: {id: {type: string}, n: {type: string}}}, map: {n: steps.ask.output.n}}
+  - {name: after, type: EXECUTION, action: x, needs: [think], map: {v: steps.think.output.v, m: steps.ask.output.m}}
+  - {name: one, type: EXECUTION, action: x, needs: [two]}
+  - {name: two, type: EXECUTION, action: x, needs: [one], output: {$ref: "#/none"}, map: {x: inputs.y}}
+  - {name: late, type: EXECUTION, action: x, needs: [two], map: {x: steps.one.output.a, n: steps.think.output.z}}
+`
+	_, err := workflowfile.Parse([]byte(text))
+	require.Error(t, err)
+	assert.Equal(t, strings.Join([]string{
+		`line 3: a workflow has no key "owner"; did you mean owners?`,
+		`line 4: the output of the workflow maps "total" from "steps.gone.output": there is no step "gone"; did you mean one?`,
+		`line 8: a step has no key "tpye"; did you mean type?`,
+		`line 9: a step has no key "atempts"`,
+		`line 9: step "pay" needs step "lost", which there is not`,
+		`line 9: step "pay" maps "n" from "steps.ask.output.n": is integer, where string is wanted`,
+		`line 9: step "pay" maps nothing to "id", which its input contract requires`,
+		`line 11: step "after" maps "m" from "steps.ask.output.m", which need not have ended before: let it need "ask"`,
+		`line 12: steps need each other: one → two → one`,
+		`line 13: step "two" maps "x" from "inputs.y": sources are input, intake, instance, steps.NAME.output and steps.NAME.failure`,
+		`line 13: step "two": output: schema at #/$ref: there is no schema at #/none`,
+	}, "\n"), err.Error())
+}
+
+// Faults between files name both; what a file that cannot be read may hold is not missed.
+func TestLoadAllNamesBothFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	parent := file("parent.yaml", "workflow: parent\nversion: \"1\"\nsteps:\n  - {name: a, type: SUB_SOP, workflow: child, map: {n: {const: 1}}}\n  - {name: b, type: SUB_SOP, workflow: none}\n  - {name: c, type: SUB_SOP, workflow: broken}\n")
+	child := file("child.yaml", "workflow: child\nversion: \"1\"\ninput: {type: object, required: [id], properties: {id: {type: string}}, additionalProperties: false}\nsteps:\n  - {name: a, type: EXECUTION, action: x}\n")
+	broken := file("broken.yaml", "workflow: broken\nversion: \"1\"\nsteps:\n  - {name: a, type: EXECUTION}\n")
+	one := file("one.yaml", "workflow: one\nversion: \"1\"\nsteps:\n  - {name: a, type: SUB_SOP, workflow: two}\n")
+	two := file("two.yaml", "workflow: two\nversion: \"1\"\nsteps:\n  - {name: a, type: SUB_SOP, workflow: one}\n")
+	again := file("again.yaml", "workflow: child\nversion: \"2\"\nsteps:\n  - {name: a, type: EXECUTION, action: x}\n")
+
+	_, err := workflowfile.LoadAll(parent, child, broken, one, two)
+	require.Error(t, err)
+	assert.Equal(t, strings.Join([]string{
+		broken + `: line 4: step "a": action: name is empty`,
+		parent + `: line 4: workflow "parent": step "a" maps "n", which its input contract does not have (` + child + `, line 3)`,
+		parent + `: line 4: workflow "parent": step "a" maps nothing to "id", which its input contract requires (` + child + `, line 3)`,
+		parent + `: line 5: workflow "parent": step "b" runs workflow "none", which there is not`,
+		one + `: workflows run each other: one → two → one (` + two + `)`,
+	}, "\n"), err.Error())
+
+	_, err = workflowfile.LoadAll(child, again)
+	require.EqualError(t, err, again+`: workflow "child" is there twice (`+child+`)`)
+	all, err := workflowfile.LoadAll(child)
+	require.NoError(t, err)
+	assert.Len(t, all, 1)
+	_, err = workflowfile.LoadAll(filepath.Join(dir, "none.yaml"), child)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
@@ -56,7 +124,8 @@ func TestLoad(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "refund", d.Name())
 	_, err = workflowfile.Load(bad)
-	require.EqualError(t, err, bad+`: line 2: a workflow has no key "x"`+"\n"+bad+`: line 3: a workflow has no key "y"`)
+	require.EqualError(t, err, strings.Join([]string{bad + `: version of workflow a: name is empty`, bad + `: line 1: workflow "a" has no steps`,
+		bad + `: line 2: a workflow has no key "x"`, bad + `: line 3: a workflow has no key "y"`}, "\n"))
 	_, err = workflowfile.Load(filepath.Join(dir, "none.yaml"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

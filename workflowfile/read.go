@@ -18,7 +18,9 @@ import (
 // reader builds a workflow out of nodes and collects what is wrong with them.
 type reader struct {
 	faults []error
-	lines  map[string]int // step "x" → its line
+	lines  map[string]int // step "x", phase "x", or a key of the workflow → its line
+	hurt   []hurt
+	parts  int // how many of the faults are those of steps and phases, and not of the keys that hold these
 }
 
 func (r *reader) fault(n *yaml.Node, format string, args ...any) {
@@ -28,23 +30,33 @@ func (r *reader) fault(n *yaml.Node, format string, args ...any) {
 // table says what to do with the value of each key.
 type table map[string]func(*yaml.Node)
 
-// mapping reads the keys of a mapping, each known and given once.
-func (r *reader) mapping(n *yaml.Node, what string, t table) {
+// mapping reads the keys of a mapping, each known and given once. It returns those whose value could not be read, or that may have
+// been meant by one that is not known; "" where it is none at all.
+func (r *reader) mapping(n *yaml.Node, what string, t table) (bad []string) {
 	if n.Kind != yaml.MappingNode {
 		r.fault(n, "%s is a mapping", what)
-		return
+		return []string{""}
 	}
-	r.each(n, func(key, value *yaml.Node) {
+	skipped := r.each(n, func(key, value *yaml.Node) {
 		read, known := t[key.Value]
 		if !known {
-			r.fault(key, "%s has no key %q%s", what, action.CutTo(key.Value, action.MaxName), suggest(key.Value, t))
+			meant := suggest(key.Value, t)
+			r.fault(key, "%s has no key %q%s", what, action.CutTo(key.Value, action.MaxName), didYouMean(meant))
+			if meant != "" {
+				bad = append(bad, meant)
+			}
 			return
 		}
-		read(value)
+		before := len(r.faults) - r.parts
+		if read(value); len(r.faults)-r.parts > before {
+			bad = append(bad, key.Value)
+		}
 	})
+	return append(bad, skipped...)
 }
 
-func (r *reader) each(n *yaml.Node, do func(key, value *yaml.Node)) {
+// each does something for each key, and returns those that it left out.
+func (r *reader) each(n *yaml.Node, do func(key, value *yaml.Node)) (skipped []string) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -59,10 +71,12 @@ func (r *reader) each(n *yaml.Node, do func(key, value *yaml.Node)) {
 		seen[key.Value] = key.Line
 		if value.Kind == yaml.AliasNode || value.Anchor != "" {
 			r.fault(value, "aliases are not supported")
+			skipped = append(skipped, key.Value)
 			continue
 		}
 		do(key, value)
 	}
+	return skipped
 }
 
 func suggest(key string, t table) string {
@@ -72,10 +86,14 @@ func suggest(key string, t table) string {
 			best, at = k, n
 		}
 	}
-	if best == "" {
+	return best
+}
+
+func didYouMean(key string) string {
+	if key == "" {
 		return ""
 	}
-	return "; did you mean " + best + "?"
+	return "; did you mean " + key + "?"
 }
 
 // list reads the elements of a sequence.
@@ -156,7 +174,7 @@ func (r *reader) json(into *json.RawMessage) func(*yaml.Node) {
 
 func (r *reader) workflow(n *yaml.Node) (s workflow.Spec) {
 	var steps []workflow.Step
-	r.mapping(n, "a workflow", table{
+	bad := r.mapping(n, "a workflow", table{
 		"workflow": r.text(&s.Name), "version": r.text(&s.Version), "description": r.text(&s.Description),
 		"input": r.json(&s.Input), "output": r.source(&s.Output), "limits": r.limits(&s.Limits), "owners": r.texts(&s.Owners),
 		"phases": func(n *yaml.Node) {
@@ -164,22 +182,32 @@ func (r *reader) workflow(n *yaml.Node) (s workflow.Spec) {
 		},
 		"steps": func(n *yaml.Node) { steps = r.steps(n) },
 	})
+	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+		if key := n.Content[i]; r.lines[key.Value] == 0 {
+			r.lines[key.Value] = key.Line
+		}
+	}
+	r.hurts("workflow", s.Name, bad)
 	if steps != nil && s.Phases != nil {
 		r.fault(n, "a workflow has steps, or phases that have them")
 	}
 	if steps != nil {
 		s.Phases = []workflow.Phase{{Name: s.Name, Steps: steps}}
+		r.lines[fmt.Sprintf("phase %q", s.Name)] = r.lines["steps"]
 	}
 	return s
 }
 
 func (r *reader) phase(n *yaml.Node) (p workflow.Phase) {
-	r.mapping(n, "a phase", table{
+	own := len(r.faults) - r.parts
+	bad := r.mapping(n, "a phase", table{
 		"name": r.text(&p.Name), "storyline": r.text(&p.Storyline), "guard": r.guard(&p.Guard), "ordered": r.flag(&p.Ordered),
 		"supervision": r.supervision(&p.Supervision), "hints": r.hints(&p.Hints),
 		"steps": func(n *yaml.Node) { p.Steps = r.steps(n) },
 	})
 	r.place("phase", p.Name, n)
+	r.hurts("phase", p.Name, bad)
+	r.parts = len(r.faults) - own
 	return p
 }
 
@@ -195,8 +223,8 @@ func (r *reader) steps(n *yaml.Node) []workflow.Step {
 }
 
 func (r *reader) step(n *yaml.Node) (s workflow.Step) {
-	kind := ""
-	r.mapping(n, "a step", table{
+	kind, own := "", len(r.faults)-r.parts
+	bad := r.mapping(n, "a step", table{
 		"name": r.text(&s.Name), "type": r.text(&kind), "description": r.text(&s.Description), "needs": r.needs(&s.Needs),
 		"guard": r.guard(&s.Guard), "map": r.source(&s.Map), "input": r.json(&s.Input), "output": r.json(&s.Output),
 		"limits": r.limits(&s.Limits), "hitl": r.hitl(&s.Hitl), "ladder": r.ladder(&s.Ladder), "backoff": r.backoff(&s.Backoff),
@@ -214,6 +242,8 @@ func (r *reader) step(n *yaml.Node) (s workflow.Step) {
 	})
 	s.Type = workflow.Type(kind)
 	r.place("step", s.Name, n)
+	r.hurts("step", s.Name, bad)
+	r.parts = len(r.faults) - own
 	return s
 }
 

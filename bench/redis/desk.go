@@ -153,8 +153,14 @@ func (t *tape) keep(c redis.Cmder) {
 	t.sent = append(t.sent, slices.Clone(c.Args()))
 }
 
-// leaseAt is where the lease is named among the arguments of a transaction.
-const leaseAt = 10
+// Where the arguments of a transaction name the lease, and the records by which its caller knows task and agent.
+const (
+	leaseAt = 10
+	knownAt = 11
+)
+
+// unknown are the arguments of one that knows none.
+var unknown = []string{"", "", "", "", "0"}
 
 // recorded is what one governed call sends: its begin and its settle, and the intent they name.
 type recorded struct {

@@ -76,14 +76,14 @@ func field(info, name string) string {
 	return value
 }
 
-// spent is how long the server worked on commands that clients sent, in µs since it started. What scripts call is in the
-// time of the scripts.
-func (s *server) spent(ctx context.Context) (us float64, err error) {
+// spent is how long the server worked on a command that clients sent, evalsha say, in µs since it started. What scripts call
+// is in the time of the scripts.
+func (s *server) spent(ctx context.Context, command string) (us float64, err error) {
 	info, err := s.client.Info(ctx, "commandstats").Result()
 	if err != nil {
 		return 0, err
 	}
-	n, err := strconv.ParseFloat(part(field(info, "cmdstat_evalsha:"), "usec="), 64)
+	n, err := strconv.ParseFloat(part(field(info, "cmdstat_"+command+":"), "usec="), 64)
 	return n, err
 }
 

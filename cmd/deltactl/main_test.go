@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"deltactl": main})
+	testscript.Main(m, map[string]func(){"deltactl": main, "dockhand": dockhand, "notes": notes})
 }
 
 // The scripts in testdata say what a user sees: output, exit codes, and what is not printed.
@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector otherwise holds every process for a second
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits, "fill": fill, "unlist": unlist, "nowhere": nowhere, "expire": expire, "spoil": spoil, "ship": ship, "nest": nest, "tune": tune, "long": long, "anew": anew, "drop": drop},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits, "fill": fill, "unlist": unlist, "nowhere": nowhere, "expire": expire, "spoil": spoil, "ship": ship, "nest": nest, "tune": tune, "long": long, "anew": anew, "drop": drop, "present": present, "sandboxed": sandboxed},
 	})
 }
 

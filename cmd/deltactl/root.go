@@ -27,6 +27,7 @@ const (
 	exitUnreachable = 5
 	exitWarning     = 6
 	exitSevere      = 7
+	exitWaiting     = 8
 )
 
 const rootHelp = `deltactl looks into governed agents and operates on their tasks, in the store that
@@ -50,7 +51,8 @@ Exit codes:
   4  refused by a rule: you may not decide this (deltactl whoami), it has ended, it was
      decided before
   5  the store cannot be reached, or refuses to let you in
-  6  doctor: a warning; 7 doctor: something is wrong`
+  6  doctor: a warning; 7 doctor: something is wrong
+  8  workflow run: the instance waits for a person, or for other rules`
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

@@ -13,8 +13,8 @@ import (
 
 const workflowHelp = `Workflow lists instances of workflows in a store, answers what they ask, and resumes,
 amends, pauses and cancels them; check and show also read files, which are YAML and
-need no store. To run a workflow takes the program that has its actions, planners and
-guards: deltactl has none. See doc/workflows.md.`
+need no store. Run starts one: for the workers on the store that have its actions, or,
+where these are tools of an MCP server, here. See doc/workflows.md.`
 
 func newWorkflow() *cobra.Command {
 	c := &cobra.Command{
@@ -22,7 +22,7 @@ func newWorkflow() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newWorkflowList(), newWorkflowShow(), newWorkflowSignal(), newWorkflowAmend(), newWorkflowResume(), newWorkflowPause(),
-		newWorkflowCancel(), newWorkflowWait(), newWorkflowCheck())
+		newWorkflowCancel(), newWorkflowWait(), newWorkflowCheck(), newWorkflowRun())
 	return c
 }
 
@@ -32,31 +32,20 @@ func newWorkflowCheck() *cobra.Command {
 		Use: "check FILE...", Short: "Check workflows", Args: cobra.MinimumNArgs(1),
 		Long: `Check names the faults of a workflow with their lines: cycles, unknown steps, steps that
 never run, inputs to which nothing is mapped, outputs that cannot fit the inputs they
-feed, limits that are not positive, schemas that do not compile. What is written wrongly
-comes first, then what is not known, then what flows between steps: of these it names
-all of the first kind that there is, so check again once they are mended. Warnings, which are
-sound and probably not meant, go to standard error. Several files are also checked
-together: that each child is there, that none runs itself through others, and that
-each is started with what its schema wants.
+feed, limits that are not positive, schemas that do not compile. It names all of them at
+once, apart from what only follows from others. Warnings, which are sound and probably
+not meant, go to standard error. Several files are also checked together: that each
+child is there, that none runs itself through others, and that each is started with what
+its schema wants; a fault between two files names both.
 
 JSON: a list of {"workflow", "version", "digest", "steps", "children", "warnings"}.
 
 Exit code 0 says that an engine would run it; 1 that it would not.`,
 		Example: "  deltactl workflow check examples/workflow/refund.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
-			var all []*workflow.Definition
-			var faults []error
-			for _, path := range args {
-				d, err := workflowfile.Load(path)
-				all, faults = append(all, d), append(faults, err)
-			}
-			if err := errors.Join(faults...); err != nil {
+			all, err := workflowfile.LoadAll(args...)
+			if err != nil {
 				return err
-			}
-			if len(all) > 1 {
-				if err := workflow.Family(all...); err != nil {
-					return err
-				}
 			}
 			return printWorkflows(c, all, asJSON)
 		},

@@ -210,11 +210,11 @@ func (d *desk) awaited(c *cobra.Command, id string, limit, every time.Duration) 
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		tree, err := run.Tree(c.Context())
+		t, err := run.Task().Standing(c.Context()) // first: a task that has ended has nothing to add to its instance
 		if err != nil {
 			return r, err
 		}
-		t, err := run.Task().Standing(c.Context())
+		tree, err := run.Tree(c.Context())
 		if err != nil {
 			return r, err
 		}
@@ -252,7 +252,15 @@ func printAwaited(c *cobra.Command, f *storeFlags, r *instanceRow) error {
 		t.Row(r.ID, r.Workflow, r.Version, r.standing(), r.progress(), r.waiting())
 		err = t.Flush()
 	}
-	if err == nil && over(r) && r.Status != string(workflow.Completed) {
+	if err == nil {
+		err = endedBadly(r)
+	}
+	return err
+}
+
+// endedBadly is an error where an instance has ended otherwise than by completing.
+func endedBadly(r *instanceRow) (err error) {
+	if over(r) && r.Status != string(workflow.Completed) {
 		err = coded{exitFailed, fmt.Errorf("workflow %s as %s: %s", r.Workflow, r.ID, r.Status)}
 		if r.Failure != nil {
 			err = coded{exitFailed, fmt.Errorf("%w: %w", err, r.Failure)}

@@ -17,6 +17,9 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
+	"github.com/seed-ab2cfece/delta-agents/internal/engine"
+	"github.com/seed-ab2cfece/delta-agents/ledger"
+	"github.com/seed-ab2cfece/delta-agents/memory"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
@@ -138,16 +141,48 @@ func flowWorker(url string, n int64, fails bool) error {
 	done := make(chan error, 1)
 	go func() { done <- e.Work(working) }()
 	i, err := e.OpenWorkflow(ctx, "clerk~"+taskName)
-	for err == nil {
-		var st workflow.State
-		if st, err = i.State(ctx); st.Status.Terminal() {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
+	if err == nil {
+		err = closed(ctx, e, i.ID())
 	}
-	time.Sleep(100 * time.Millisecond) // its last boundaries
+	if err == nil {
+		err = drained(ctx, s)
+	}
 	stop()
 	<-done
 	fmt.Println(f.passed.Load())
 	return errors.Join(err, e.Close(ctx), s.Close())
+}
+
+// closed waits until a task was closed, as that of an instance is when it has ended.
+func closed(ctx context.Context, e *delta.Engine, id string) error {
+	for r, err := range e.Follow(ctx, id, 1) {
+		if err != nil || r.Type == ledger.TaskClosed {
+			return err
+		}
+	}
+	return nil
+}
+
+// drained waits until nothing is owed to anybody any more: those are the last boundaries.
+func drained(ctx context.Context, s memory.Store) error {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		owed := 0
+		for _, q := range []string{engine.QueueFlows, engine.QueueStarts, engine.QueueReports, engine.QueueEnds, txn.Leases} {
+			page, err := s.Queued(ctx, "clerk", q, txn.Queued{}, false, 1)
+			if err != nil {
+				return err
+			}
+			owed += len(page)
+		}
+		if owed == 0 {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }

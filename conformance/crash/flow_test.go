@@ -85,33 +85,42 @@ func crashFlow(t *testing.T, srv *redistest.Server, n int, fails bool) (total in
 	cmd.Env = append(os.Environ(), flowEnv+"="+strings.Join([]string{srv.URL(), strconv.Itoa(n), strconv.FormatBool(fails)}, "\t"))
 	cmd.Stdout, cmd.Stderr = out, said
 	require.NoError(t, cmd.Start())
+	running, over := context.WithCancel(ctx)
 	gone := make(chan error, 1)
-	go func() { gone <- cmd.Wait() }()
-	for running := true; running; {
-		select {
-		case err := <-gone:
-			require.True(t, err == nil || n > 0, "%v %s", err, said)
-			running = false
-		case <-time.After(20 * time.Millisecond):
-			p.person(i)
-		}
-	}
+	go func() {
+		gone <- cmd.Wait()
+		over()
+	}()
+	p.accompany(running, i)
+	err = <-gone
+	require.True(t, err == nil || n > 0, "%v %s", err, said)
 	total, _ = strconv.Atoi(strings.TrimSpace(out.String()))
 
 	work, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- p.e.Work(work) }()
-	var st workflow.State
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-		if st, err = i.State(ctx); err == nil && st.Status.Terminal() {
-			break
-		}
-		p.person(i)
-	}
+	patient, tired := context.WithTimeout(ctx, 30*time.Second)
+	st := p.accompany(patient, i)
+	tired()
 	stop()
 	<-done
 	p.judge(i, st, fails)
 	return total
+}
+
+// accompany waits, each time that nothing goes on without a person, and answers, until the instance has ended or ctx has.
+func (p *flowPlay) accompany(ctx context.Context, i *delta.Instance) (st workflow.State) {
+	for ctx.Err() == nil {
+		s, err := i.Wait(ctx)
+		if err != nil {
+			continue
+		}
+		if st = s; s.Status.Terminal() {
+			break
+		}
+		p.person(i)
+	}
+	return st
 }
 
 // person answers all that waits for people, here and in what is nested.

@@ -19,6 +19,7 @@ const (
 	edge    layer = "edge"
 	form    layer = "form"    // what several edges read or write, of ours nothing else
 	helper  layer = "helper"  // of the programs and of tests, not of the library
+	ground  layer = "ground"  // of the shell and the ports: what runs code of others stands on it
 	tooling layer = "tooling" // of this repository
 	program layer = "program"
 	support layer = "support"
@@ -39,6 +40,8 @@ var folders = map[string]layer{
 
 	"planner": edge, "mcp": edge, "sandbox": edge, "telemetry": edge, "audit": edge, "notify": edge, "trace": edge, "policyfile": edge, "workflowfile": edge, "web": edge,
 
+	"internal/course": ground,
+
 	"internal/table": helper, "internal/cputime": helper,
 
 	"internal/yamljson": form,
@@ -57,11 +60,12 @@ var mayImport = map[layer][]layer{
 	words:   {words},
 	kernel:  {words},
 	engine:  {words, kernel},
-	port:    {words, kernel},
-	shell:   {words, kernel, engine, port},
+	port:    {words, kernel, ground},
+	shell:   {words, kernel, engine, port, ground},
 	edge:    {words, kernel, port, shell, form},
 	form:    {},
 	helper:  {},
+	ground:  {},
 	tooling: {},
 	program: {words, kernel, engine, port, shell, edge, form, helper, program, support},
 	support: {words, kernel, engine, port, shell, edge, form, helper, program, support},

@@ -116,8 +116,8 @@ while i <= stop do
   if op == 'c' or op == 'C' then
     local v, by = num(c[f] or 0), num(A[i + 1])
     i = i + 2
-    if op == 'C' then
-      if v < num(A[i]) or v > num(A[i + 1]) then status, failed = 0, index break end
+    if op == 'C' then -- the least it may be, '' for anything, and the most
+      if A[i] ~= '' and v < num(A[i]) or v > num(A[i + 1]) then status, failed = 0, index break end
       i = i + 2
     end
     if by ~= 0 then
@@ -285,13 +285,15 @@ while i <= stop do
 end
 -- The lease, and what is said of how long things are kept.
 local keep = num(A[8])
-local later -- when an intent that ends now may go
-local function ends(intent) -- which may go when it is due
-  later = later or keep >= 0 and fmt('%016d', NOW + keep) or ZERO
-  if later == ZERO then return ZERO end
-  call('RPUSH', K[5], later .. sub(intent, 2))
-  if due == ZERO then due = later end
-  return later
+local ends -- notes that an intent may go, and returns when; none does that begins or goes on
+if lasting or phase ~= 'B' and phase ~= 'L' then
+  local later = keep >= 0 and fmt('%016d', NOW + keep) or ZERO
+  ends = function(intent)
+    if later == ZERO then return ZERO end
+    call('RPUSH', K[5], later .. sub(intent, 2))
+    if due == ZERO then due = later end
+    return later
+  end
 end
 local seqText = fmt('%016d', seq)
 local leased -- what the intent's own lease becomes
@@ -349,13 +351,13 @@ elseif leased then
 end
 
 -- One write a hash. More fields than a command takes go in several.
-local function write(command, key, list)
-  for j = 1, #list, 2000 do call(command, key, unpack(list, j, math.min(j + 1999, #list))) end
+for j = 2001, #wR, 2000 do call('HSET', K[2], unpack(wR, j, math.min(j + 1999, #wR))) end
+if wR[1] then call('HSET', K[2], unpack(wR, 1, math.min(#wR, 2000))) end
+if dT[1] or dR[1] or dA[1] then
+  for h, list in ipairs({ dT, dR, dA }) do
+    for j = 1, #list, 2000 do call('HDEL', K[h], unpack(list, j, math.min(j + 1999, #list))) end
+  end
 end
-if wR[2001] then write('HSET', K[2], wR) elseif wR[1] then call('HSET', K[2], unpack(wR)) end
-if dT[1] then write('HDEL', K[1], dT) end
-if dR[1] then write('HDEL', K[2], dR) end
-if dA[1] then write('HDEL', K[3], dA) end
 
 -- A few of the intents that may go do, with the cells that nobody else has put since.
 if due ~= ZERO and due <= now and keep >= 0 and phase ~= 'B' and phase ~= 'L' then
@@ -392,8 +394,10 @@ if inAgent == 49 or agentSeq then
   local k = #wA
   wA[k + 1], wA[k + 2] = 'm', fmt('%016d', agentRev) .. (agentSeq and fmt('%016d', agentSeq) or agentLen) .. fmt('%016d%016d', pended, folded)
 end
-if wT[2001] then write('HSET', K[1], wT) elseif wT[1] then call('HSET', K[1], unpack(wT)) end
-if wA[2001] then write('HSET', K[3], wA) elseif wA[1] then call('HSET', K[3], unpack(wA)) end
+for j = 2001, #wT, 2000 do call('HSET', K[1], unpack(wT, j, math.min(j + 1999, #wT))) end
+for j = 2001, #wA, 2000 do call('HSET', K[3], unpack(wA, j, math.min(j + 1999, #wA))) end
+if wT[1] then call('HSET', K[1], unpack(wT, 1, math.min(#wT, 2000))) end
+if wA[1] then call('HSET', K[3], unpack(wA, 1, math.min(#wA, 2000))) end
 
 -- A task that is over goes some time after its last transaction, unless one of its intents runs or is kept.
 if keep >= 0 and not gone and byte(life) == 49 then

@@ -11,8 +11,8 @@ import (
 // trips: what is asked while others are on their way goes together next. Nobody waits for more to come.
 const (
 	aloneUpTo = 4  // calls under way that do not share
-	trips     = 2  // under way at a time: one is written while another is served
-	perTrip   = 64 // the most that share one
+	trips     = 3  // under way at a time: one is written while another is served
+	perTrip   = 24 // the most that share one
 )
 
 // batcher runs scripts, several in a trip where several are wanted. It has a goroutine for each trip under way, and none
@@ -29,7 +29,15 @@ type batcher struct {
 // job is one script that somebody waits for.
 type job struct {
 	cmd  *redis.Cmd
+	on   turns
 	done chan struct{} // closed when cmd has its answer
+}
+
+// turns are what is done for a call that shares a trip when it goes, and when its answer has come, before others go; nil for
+// nothing. Its caller may not have come to run in between, or have given up.
+type turns struct {
+	going func()
+	come  func(answer []any)
 }
 
 // evaluation is a command that runs a script.
@@ -41,9 +49,9 @@ func evaluation(ctx context.Context, args []any) *redis.Cmd {
 
 // run runs a script by its hash, and sends its text where the server has forgotten it. A caller whose context ends does not
 // wait for the answer: whether the script ran is not known then.
-func (b *batcher) run(ctx context.Context, which script, args []any) ([]any, error) {
+func (b *batcher) run(ctx context.Context, which script, args []any, on turns) ([]any, error) {
 	cmd := evaluation(ctx, args)
-	j := b.take(cmd)
+	j := b.take(cmd, on)
 	defer b.leave()
 	if j == nil {
 		_ = b.client.Process(ctx, cmd)
@@ -64,13 +72,13 @@ func (b *batcher) run(ctx context.Context, which script, args []any) ([]any, err
 }
 
 // take counts a call in, and puts it into the queue where it is to share a trip.
-func (b *batcher) take(cmd *redis.Cmd) *job {
+func (b *batcher) take(cmd *redis.Cmd, on turns) *job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.aloft++; b.aloft <= aloneUpTo {
 		return nil
 	}
-	j := &job{cmd: cmd, done: make(chan struct{})}
+	j := &job{cmd: cmd, on: on, done: make(chan struct{})}
 	b.queue = append(b.queue, j)
 	if b.running < trips {
 		b.running++
@@ -109,10 +117,16 @@ func (b *batcher) trip(jobs []*job) {
 	ctx := context.Background()
 	p := b.client.Pipeline()
 	for _, j := range jobs {
+		if j.on.going != nil {
+			j.on.going()
+		}
 		_ = p.Process(ctx, j.cmd)
 	}
 	_, _ = p.Exec(ctx) // each job has its own error
 	for _, j := range jobs {
+		if v, err := j.cmd.Slice(); err == nil && j.on.come != nil {
+			j.on.come(v)
+		}
 		close(j.done)
 	}
 }

@@ -13,13 +13,13 @@ import (
 //
 //	phase flags fence owner  nT nR nA  keep step ttl lease  task's record  agent's record, its key  outcomes known  names…  entries…
 //
-// with flags for: raises the task's revision, raises the agent's, reads, writes to the task, expires, appends to the task's ledger; nT field names of the
-// task's hash, nR of its records' and nA of the agent's; the name of the lease in its queue; the
+// with flags for: raises the task's revision, raises the agent's, reads, writes to the task, expires, appends to the task's
+// ledger; nT field names of the task's hash, nR of its records' and nA of the agent's; the name of the lease in its queue; the
 // records by which the caller knows task and agent, and the number of the key of the latter's ledger; up to which of the agent's
-// outcomes it knows what is pending, -1 for not at all. Entries are of one letter and
-// what it needs: first conditions on the time, then one for each field that a clause speaks of, in the order of the fields,
-// with all that the clauses want of it; then what is appended, in the order of the clauses. Its keys are those of task,
-// records, agent, leases, ends, the task's ledger and the agent's pending outcomes, then the ledgers and queues that the clauses name.
+// outcomes it knows what is pending, -1 for not at all. Entries are of one letter and what it needs: first conditions on the
+// time, then one for each field that a clause speaks of, in the order of the fields, with all that the clauses want of it; then
+// what is appended, in the order of the clauses. Its keys are those of task, records, agent, leases, ends, the task's ledger and
+// the agent's pending outcomes, then the ledgers and queues that the clauses name.
 type encoder struct {
 	keys  *taskKeys
 	t     *txn.Txn
@@ -29,10 +29,14 @@ type encoder struct {
 	names [3][]string // task, records, agent
 	from  []int       // the clause of each entry that has a condition
 	k     []string
-	text  []string // the arguments
-	arena []byte   // what they are made of
-	row   int      // where the arguments ended with links in a row
-	lease bool     // the records are headed by the intent's lease
+	text  []string  // the arguments
+	arena []byte    // what they are made of
+	row   int       // where the arguments ended with links in a row
+	links []byte    // the links of that row, where they are several
+	told  int       // which argument says up to where the pending outcomes are known
+	known *pendings // those
+	heard *pendings // what the answer says of them, where that was read already
+	lease bool      // the records are headed by the intent's lease
 }
 
 // field is a name space and a name within a hash: what a clause speaks of.
@@ -94,8 +98,10 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 	e.int(t.Step)
 	e.int(t.TTL)
 	e.join(t.Task, "\n", t.Intent)
-	e.known(known, by)
-	e.int(known.agent.pending.upto())
+	e.knownBy(known, by)
+	e.told = len(e.text)
+	e.add("")
+	e.knows(known.agent.pending)
 	for _, names := range e.names {
 		e.add(names...)
 	}
@@ -104,28 +110,6 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 		e.appends(&t.Clauses[i])
 	}
 	return e
-}
-
-// known writes the records by which the caller knows what it writes to: of the task when the newest was written and its
-// place, of the agent when it was, which ledger's it is and its place, and the key of that ledger. "=" where it is the same.
-func (e *encoder) known(s seen, by string) {
-	task, agent := s.task.record, s.agent.record
-	if task.seq == 0 {
-		e.add("", "")
-	} else {
-		e.padded(task.at)
-		e.padded(task.seq)
-	}
-	switch {
-	case agent.seq == 0:
-		e.add("", "", "0")
-	case agent == task && by == e.keys.ledger:
-		e.add("=", "", "0")
-	default:
-		e.padded(agent.at)
-		e.join(string(agent.kind()), strconv.FormatInt(agent.seq, 10))
-		e.int(e.key(by))
-	}
 }
 
 // slot notes which fields a clause speaks of.
@@ -322,7 +306,11 @@ func (e *encoder) counter(at *slot) {
 	}
 	e.entry("C", int(hard))
 	e.int(by)
-	e.int(lo)
+	if lo == txn.NoMin {
+		e.add("")
+	} else {
+		e.int(lo)
+	}
 	e.int(hi)
 }
 
@@ -343,7 +331,11 @@ func (e *encoder) single(c *txn.Clause, i int) {
 			return
 		}
 		e.entry("P", i)
-		e.add(c.Val)
+		if c.Scope == txn.Record {
+			e.add(c.Val)
+			return
+		}
+		e.add(squeeze(c.Val))
 	case txn.Have:
 		e.entry("H", i)
 		e.state(c.From)
@@ -414,32 +406,4 @@ func (e *encoder) appends(c *txn.Clause) {
 		e.int(int64(len(fields)))
 		e.add(fields...)
 	}
-}
-
-// link writes a chain link; one that follows the one before it joins it.
-func (e *encoder) link(c *txn.Clause) {
-	links, odd := e.keys.links, e.keys.odd
-	if c.Scope == txn.Agent {
-		links, odd = e.keys.agentLinks, e.keys.agentOdd
-	}
-	scope := string(rune(c.Scope))
-	if len(c.Val) != linkSize {
-		e.add("L", scope)
-		e.int(e.key(links))
-		e.int(e.key(odd))
-		e.int(c.N)
-		e.add(c.Val)
-		return
-	}
-	if n := len(e.text); n >= 5 && e.text[n-5] == "M" && e.text[n-4] == scope && e.row == n {
-		if first, err := strconv.ParseInt(e.text[n-2], 10, 64); err == nil && first+int64(len(e.text[n-1])/linkSize) == c.N {
-			e.text[n-1] += c.Val
-			return
-		}
-	}
-	e.add("M", scope)
-	e.int(e.key(links))
-	e.int(c.N)
-	e.add(c.Val)
-	e.row = len(e.text)
 }

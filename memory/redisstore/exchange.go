@@ -32,8 +32,8 @@ func answered(err error) bool {
 }
 
 // script runs one of the scripts through the breaker.
-func (s *Store) script(ctx context.Context, which script, keys, args []string) ([]any, error) {
-	return s.through(func() ([]any, error) { return s.batch.run(ctx, which, command(which.hash, keys, args)) })
+func (s *Store) script(ctx context.Context, which script, keys, args []string, on turns) ([]any, error) {
+	return s.through(func() ([]any, error) { return s.batch.run(ctx, which, command(which.hash, keys, args), on) })
 }
 
 func (s *Store) through(exchange func() ([]any, error)) ([]any, error) {

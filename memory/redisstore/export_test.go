@@ -32,3 +32,9 @@ func (t *Timed) Tell(ctx context.Context) error {
 	now := t.clock()
 	return t.client.Eval(ctx, forward, []string{t.prefix + "clock"}, now.Unix(), fmt.Sprint(now.Nanosecond()/1000)).Err()
 }
+
+// What is stored for a value of a cell, and back.
+var (
+	Squeeze   = squeeze
+	Unsqueeze = unsqueeze
+)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -133,4 +134,36 @@ func (e *encoder) place(c *txn.Clause) int64 {
 		}
 	}
 	return 0
+}
+
+// link writes a chain link; one that follows the one before it joins it.
+func (e *encoder) link(c *txn.Clause) {
+	links, odd := e.keys.links, e.keys.odd
+	if c.Scope == txn.Agent {
+		links, odd = e.keys.agentLinks, e.keys.agentOdd
+	}
+	scope := string(rune(c.Scope))
+	if len(c.Val) != linkSize {
+		e.add("L", scope)
+		e.int(e.key(links))
+		e.int(e.key(odd))
+		e.int(c.N)
+		e.add(c.Val)
+		return
+	}
+	if n := len(e.text); n >= 5 && e.text[n-5] == "M" && e.text[n-4] == scope && e.row == n {
+		if first, err := strconv.ParseInt(e.text[n-2], 10, 64); err == nil && first+int64(len(e.text[n-1])/linkSize) == c.N {
+			if len(e.links) == 0 {
+				e.links = append(make([]byte, 0, 16*linkSize), e.text[n-1]...)
+			}
+			e.links = append(e.links, c.Val...)
+			e.text[n-1] = unsafe.String(unsafe.SliceData(e.links), len(e.links))
+			return
+		}
+	}
+	e.add("M", scope)
+	e.int(e.key(links))
+	e.int(c.N)
+	e.add(c.Val)
+	e.row, e.links = len(e.text), nil
 }

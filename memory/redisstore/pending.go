@@ -68,6 +68,21 @@ func (r *reader) pendings(known *pendings, t *txn.Txn, v []any) *pendings {
 	return p
 }
 
+// hear reads what an answer says of pending outcomes ahead of all else, nil where it does not say it plainly: then it is
+// read with the rest.
+func (e *encoder) hear(v []any) *pendings {
+	var r reader
+	if len(v) < fixed || v[0] == int64(otherHistory) || e.known == nil {
+		return nil
+	}
+	p := r.pendings(e.known, e.t, v[pendingAt:fixed])
+	if r.err != nil {
+		return nil
+	}
+	e.heard = p
+	return p
+}
+
 // outcomes reads a list of those that follow the one of that number.
 func (r *reader) outcomes(to []txn.Pending, after int64, list []any) []txn.Pending {
 	for i := range list {

@@ -131,12 +131,15 @@ func (s *Store) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 // apply sends a transaction that is refused where the server does not have what is known.
 func (s *Store) apply(ctx context.Context, t *txn.Txn, known seen) (reply txn.Reply, now answer, err error) {
 	e := encode(s.taskKeys(t.Agent, t.Task), t, s.keep, known, s.knownBy(t.Agent, known))
-	v, err := s.exchange(ctx, e)
+	v, err := s.exchange(ctx, e, turns{
+		going: func() { e.knows(s.witness.pending(t.Agent, known)) },
+		come:  func(v []any) { s.witness.hear(t.Agent, known, e.hear(v)) },
+	})
 	if err != nil {
 		return reply, now, err
 	}
 	var r reader
-	reply, now.agent.pending = r.reply(e, known.agent.pending, v)
+	reply, now.agent.pending = r.reply(e, v)
 	now.task.rev, now.agent.rev = reply.TaskRev, reply.AgentRev
 	if len(v) > 1 && r.number(v[0]) == otherHistory {
 		now.other(r.number(v[1]))
@@ -180,11 +183,12 @@ func (s *Store) attest(ctx context.Context, agent, task string, before seen, now
 	return false, loss
 }
 
-func (s *Store) exchange(ctx context.Context, e *encoder) ([]any, error) {
+// exchange sends a transaction.
+func (s *Store) exchange(ctx context.Context, e *encoder, on turns) ([]any, error) {
 	if s.replicas > 0 {
 		return s.replicated(ctx, e)
 	}
-	return s.script(ctx, s.run.apply, e.k, e.text)
+	return s.script(ctx, s.run.apply, e.k, e.text, on)
 }
 
 // Load implements [memory.Store].
@@ -227,7 +231,7 @@ func (s *Store) look(ctx context.Context, agent, task string, have *txn.Snapshot
 	var now answer
 	v, err := s.script(ctx, s.run.load, names, []string{
 		revs[0], revs[1], known.task.record.asked(), known.agent.record.asked(), strconv.Itoa(by), flags(task != ""),
-	})
+	}, turns{})
 	if err != nil {
 		return nil, now, err
 	}
@@ -249,7 +253,7 @@ func (s *Store) look(ctx context.Context, agent, task string, have *txn.Snapshot
 		n.Agent = have.Agent
 	}
 	now.other(r.number(v[7]))
-	now.task, now.agent = sight{rev: n.Task.Rev, record: r.record(task, v[8])}, sight{n.Agent.Rev, r.record("", v[9]), p}
+	now.task, now.agent = sight{rev: n.Task.Rev, record: r.record(task, v[8])}, sight{rev: n.Agent.Rev, record: r.record("", v[9]), pending: p}
 	if w := now.task.record; w.at > now.agent.record.at {
 		now.agent.record = w
 	}
@@ -306,7 +310,7 @@ func (s *Store) entries(ctx context.Context, k keys, task string, from int64, li
 
 // own is entries of an agent's own ledger, whose beginning may be dropped in between: it is read in one step.
 func (s *Store) own(ctx context.Context, k keys, from int64, limit int) (first int64, entries []string, links string, err error) {
-	v, err := s.script(ctx, s.run.records, []string{k.agent(), k.ledger(""), k.links("")}, []string{strconv.FormatInt(from, 10), strconv.Itoa(limit)})
+	v, err := s.script(ctx, s.run.records, []string{k.agent(), k.ledger(""), k.links("")}, []string{strconv.FormatInt(from, 10), strconv.Itoa(limit)}, turns{})
 	if err != nil {
 		return 0, nil, "", err
 	}
@@ -350,7 +354,7 @@ func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queue
 	if after != (txn.Queued{}) {
 		member, due = after.Member, strconv.FormatInt(after.Due, 10)
 	}
-	v, err := s.script(ctx, s.run.queued, []string{s.keys(agent).queue(queue)}, []string{member, due, flags(dueOnly), strconv.Itoa(limit)})
+	v, err := s.script(ctx, s.run.queued, []string{s.keys(agent).queue(queue)}, []string{member, due, flags(dueOnly), strconv.Itoa(limit)}, turns{})
 	if err != nil {
 		return nil, s.done(ctx, "read queue", err)
 	}

@@ -10,7 +10,8 @@ import (
 
 // How values stand in the hashes; numbers in front have 16 digits, so that they compare as text.
 //
-//	v + name  cell      version, value; of the records also version, byte 1, number of the record that has the value's text
+//	v + name  cell      version, value; of a task or an agent also version, byte 2, value compressed; of the records also version,
+//	                    byte 1, number of the record that has the value's text
 //	c + name  counter   the number
 //	k + name  token     set at, expires at (0 never), length of the state in 4 digits, state, value
 //	l + name  lease     phase, the phase that left it so, k where it is kept, until (ended: from when on it may go), sequence,
@@ -45,12 +46,19 @@ func (r *reader) number(v any) int64 {
 	return 0
 }
 
-func (r *reader) cell(s string) txn.Cell {
+func (r *reader) cell(s string, squeezes bool) txn.Cell {
 	if len(s) < digits {
 		r.fail("a cell", s)
 		return txn.Cell{}
 	}
-	return txn.Cell{Ver: r.number(s[:digits]), Val: s[digits:]}
+	c := txn.Cell{Ver: r.number(s[:digits]), Val: s[digits:]}
+	if squeezes {
+		var err error
+		if c.Val, err = unsqueeze(c.Val); err != nil && r.err == nil {
+			r.err = err
+		}
+	}
+	return c
 }
 
 func (r *reader) token(s string) txn.Token {
@@ -89,11 +97,11 @@ func (r *reader) lease(s string) txn.Lease {
 	}
 }
 
-// into puts a field into a space.
-func (r *reader) into(sp *txn.Space, name, val string) {
+// into puts a field into a space, whose cells may stand compressed.
+func (r *reader) into(sp *txn.Space, name, val string, squeezes bool) {
 	switch name[0] {
 	case 'v':
-		sp.Cells[name[1:]] = r.cell(val)
+		sp.Cells[name[1:]] = r.cell(val, squeezes)
 	case 'c':
 		sp.Counters[name[1:]] = r.number(val)
 	case 'k':
@@ -128,20 +136,27 @@ func (r *reader) space(v any) txn.Space {
 		name, _ := list[i].(string)
 		val, _ := list[i+1].(string)
 		if name != "" {
-			r.into(&sp, name, val)
+			r.into(&sp, name, val, true)
 		}
 	}
 	return sp
 }
 
+// A reply has so many values before those of fields, the last of which say what is pending.
+const (
+	fixed     = 12
+	pendingAt = 7
+)
+
 // reply reads what the script answered to a transaction.
-func (r *reader) reply(e *encoder, known *pendings, v []any) (out txn.Reply, p *pendings) {
-	const fixed = 12
+func (r *reader) reply(e *encoder, v []any) (out txn.Reply, p *pendings) {
 	if len(v) < fixed {
 		r.fail("a reply", fmt.Sprint(v))
 		return out, nil
 	}
-	p = r.pendings(known, e.t, v[7:fixed])
+	if p = e.heard; p == nil {
+		p = r.pendings(e.known, e.t, v[pendingAt:fixed])
+	}
 	status := r.number(v[0])
 	out = txn.Reply{
 		OK: status == 1 || status == 2, Replay: status == 2, Now: r.number(v[2]), Seq: r.number(v[3]), Until: r.number(v[4]),
@@ -177,7 +192,7 @@ func (r *reader) fresh(e *encoder, reply txn.Reply, vals []any) *txn.Snapshot {
 					f.Leases[e.t.Intent] = r.lease(s)
 				}
 			default:
-				r.into(sp, name, s)
+				r.into(sp, name, s, sp != &f.Record)
 			}
 		}
 	}

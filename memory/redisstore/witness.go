@@ -29,11 +29,12 @@ type space struct{ agent, task string }
 const witnessed = 1 << 16
 
 // sight is what was seen of a space: its revision, and a record. That of an agent may be of any ledger of the agent; of an
-// agent also what was pending.
+// agent also what was pending. What was told before a loss was noticed says nothing of what is pending after it.
 type sight struct {
 	rev     int64
 	record  record
 	pending *pendings
+	losses  int // that were noticed
 }
 
 // record is one of a ledger: its place there, and the time at which the store wrote it, which no other record of that place
@@ -54,6 +55,28 @@ func (w *witness) ask(agent, task string) seen {
 		s.task = w.of[space{agent, task}]
 	}
 	return s
+}
+
+// pending returns what is known of an agent's pending outcomes by now.
+func (w *witness) pending(agent string, before seen) *pendings {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := w.of[space{agent, ""}]; now.losses == before.agent.losses {
+		return before.agent.pending.newer(now.pending)
+	}
+	return before.agent.pending
+}
+
+// hear takes up what is pending as a transaction found it, so that calls which go before its caller has looked at the answer
+// need not be told again.
+func (w *witness) hear(agent string, before seen, p *pendings) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := space{agent, ""}
+	if now := w.of[s]; p != nil && now.pending != nil && now.losses == before.agent.losses {
+		now.pending = now.pending.newer(p)
+		w.of[s] = now
+	}
 }
 
 // answer is what the server says of the two spaces: their revisions, whether a record that was known is not there, and what
@@ -91,6 +114,9 @@ func (w *witness) told(agent, task string, before seen, now answer) error {
 	if w.of == nil {
 		w.of = map[space]sight{}
 	}
+	if w.of[space{agent, ""}].losses != before.agent.losses {
+		now.agent.pending = nil
+	}
 	w.raise(space{agent, ""}, now.agent)
 	if task != "" {
 		w.raise(space{agent, task}, now.task)
@@ -104,7 +130,7 @@ func (w *witness) accept(agent, task string, before seen, now answer) {
 	defer w.mu.Unlock()
 	lower := func(s space, had sight, has int64) {
 		if known, ok := w.of[s]; ok && (known.rev > has || known.record == had.record) {
-			w.of[s] = sight{rev: has}
+			w.of[s] = sight{rev: has, losses: known.losses + 1}
 		}
 	}
 	lower(space{agent, ""}, before.agent, now.agent.rev)
