@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,14 +41,15 @@ type Difference struct {
 const secretValue = "(secret)"
 
 // Fields returns the values of an input in canonical form, in the order of their names, at most MaxFields, and how many
-// more there are. Secrets are dotted paths, in which a star is any member or element: values at or below them are hidden.
+// more there are. Secrets are dotted paths, in which a star is any member or element: what is there is hidden, with the
+// names of what is below it.
 func Fields(input json.RawMessage, secrets []string) (fields []Field, more int, err error) {
 	tree, err := parse(input)
 	if err != nil {
 		return nil, 0, err
 	}
 	hide := patterns(secrets)
-	leaves(nil, tree, func(at place, v any) {
+	leaves(nil, tree, hide, func(at place, v any) {
 		if len(fields) == MaxFields {
 			more++
 			return
@@ -66,10 +68,10 @@ func Fields(input json.RawMessage, secrets []string) (fields []Field, more int, 
 }
 
 // Differences returns where two inputs in canonical form differ, at most MaxFields places, and how many more there are.
-// That a secret differs is told, its values are not.
+// That a secret differs is told, its values are not, nor in what of it they differ.
 func Differences(was, now json.RawMessage, secrets []string) (out []Difference, more int, err error) {
 	hide := patterns(secrets)
-	err = differ(was, now, func(at place, a, b any) bool {
+	err = differ(was, now, hide, func(at place, a, b any) bool {
 		if len(out) == MaxFields {
 			more++
 			return true
@@ -98,7 +100,7 @@ func Differences(was, now json.RawMessage, secrets []string) (out []Difference, 
 func DifferOnly(a, b json.RawMessage, paths []string) error {
 	may, other := patterns(paths), ""
 	found := false
-	err := differ(a, b, func(at place, _, _ any) bool {
+	err := differ(a, b, nil, func(at place, _, _ any) bool {
 		if may.cover(at) {
 			return true
 		}
@@ -206,19 +208,23 @@ func (p pattern) matches(at place) bool {
 	return true
 }
 
-// leaves passes the values that have nothing below them. The place is valid during the call.
-func leaves(at place, v any, pass func(place, any)) {
+// leaves passes the values that have nothing below them, or are whole among the patterns. The place is valid during the call.
+func leaves(at place, v any, whole patternList, pass func(place, any)) {
+	if whole.cover(at) {
+		pass(at, v)
+		return
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			leaves(append(at, name), v[name], pass)
+			leaves(append(at, name), v[name], whole, pass)
 		}
 		if len(v) > 0 {
 			return
 		}
 	case []any:
 		for i, e := range v {
-			leaves(append(at, strconv.Itoa(i)), e, pass)
+			leaves(append(at, strconv.Itoa(i)), e, whole, pass)
 		}
 		if len(v) > 0 {
 			return
@@ -230,7 +236,7 @@ func leaves(at place, v any, pass func(place, any)) {
 // absent is a value that is not there.
 type absent struct{}
 
-func differ(a, b json.RawMessage, pass func(place, any, any) bool) error {
+func differ(a, b json.RawMessage, whole patternList, pass func(place, any, any) bool) error {
 	was, err := parse(a)
 	if err != nil {
 		return err
@@ -239,20 +245,24 @@ func differ(a, b json.RawMessage, pass func(place, any, any) bool) error {
 	if err != nil {
 		return err
 	}
-	compare(nil, was, now, pass)
+	compare(nil, was, now, whole, pass)
 	return nil
 }
 
-// compare passes the places where two values differ, as deep as both have something there, until pass says stop.
-func compare(at place, a, b any, pass func(place, any, any) bool) (more bool) {
+// compare passes the places where two values differ, as deep as both have something there and none of the patterns is whole,
+// until pass says stop.
+func compare(at place, a, b any, whole patternList, pass func(place, any, any) bool) (more bool) {
+	if whole.cover(at) {
+		return reflect.DeepEqual(a, b) || pass(at, a, b)
+	}
 	if x, ok := a.(map[string]any); ok {
 		if y, ok := b.(map[string]any); ok {
-			return compareMembers(at, x, y, pass)
+			return compareMembers(at, x, y, whole, pass)
 		}
 	}
 	if x, ok := a.([]any); ok {
 		if y, ok := b.([]any); ok {
-			return compareElements(at, x, y, pass)
+			return compareElements(at, x, y, whole, pass)
 		}
 	}
 	if plain(a) && plain(b) && a == b {
@@ -269,11 +279,11 @@ func plain(v any) bool {
 	return true
 }
 
-func compareMembers(at place, x, y map[string]any, pass func(place, any, any) bool) bool {
+func compareMembers(at place, x, y map[string]any, whole patternList, pass func(place, any, any) bool) bool {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if !compare(append(at, name), member(x, name), member(y, name), pass) {
+		if !compare(append(at, name), member(x, name), member(y, name), whole, pass) {
 			return false
 		}
 	}
@@ -287,7 +297,7 @@ func member(m map[string]any, name string) any {
 	return absent{}
 }
 
-func compareElements(at place, x, y []any, pass func(place, any, any) bool) bool {
+func compareElements(at place, x, y []any, whole patternList, pass func(place, any, any) bool) bool {
 	element := func(l []any, i int) any {
 		if i < len(l) {
 			return l[i]
@@ -295,7 +305,7 @@ func compareElements(at place, x, y []any, pass func(place, any, any) bool) bool
 		return absent{}
 	}
 	for i := range max(len(x), len(y)) {
-		if !compare(append(at, strconv.Itoa(i)), element(x, i), element(y, i), pass) {
+		if !compare(append(at, strconv.Itoa(i)), element(x, i), element(y, i), whole, pass) {
 			return false
 		}
 	}

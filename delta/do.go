@@ -259,7 +259,11 @@ func (t *Task) do(ctx context.Context, o *observed) action.Outcome {
 		o.room.Lend()
 		defer o.room.Return()
 	}
-	return o.marked(t.pass(ctx, o))
+	out := t.pass(ctx, o)
+	if out.Overrun {
+		t.overran(ctx)
+	}
+	return o.marked(out)
 }
 
 // marked says of what came back from a tool that it did.

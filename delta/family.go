@@ -37,7 +37,11 @@ func (e *Engine) startChild(ctx context.Context, agent, task, name string) error
 				return err
 			}
 		}
-		reply, err := e.apply(ctx, engine.Start(s, e.clock(), until))
+		parent, err := e.lookAtTask(ctx, agent, task) // what it says from now on the child is told: it is among its children
+		if err != nil {
+			return err
+		}
+		reply, err := e.apply(ctx, engine.Start(engine.Heir(s, parent), e.clock(), until))
 		if err != nil {
 			return err
 		}

@@ -135,11 +135,49 @@ func (e *Engine) lend(ctx context.Context, p *Pool, id, agent string, need actio
 		if other == agent {
 			continue
 		}
-		if _, err := e.transfer(ctx, p, id, other, func(s engine.Slices) *txn.Txn { return s.Return(e.clock()) }); err != nil {
+		if _, err := e.transfer(ctx, p, id, other, func(s engine.Slices) *txn.Txn { return s.Settle(e.clock()) }); err != nil {
 			return false, err
 		}
 	}
 	return e.transfer(ctx, p, id, agent, func(s engine.Slices) *txn.Txn { return s.Lease(need, e.clock()) })
+}
+
+// tellPools tells shared pools what an agent used beyond what they had lent it. Of what fails [Engine.Work] does the rest.
+func (e *Engine) tellPools(ctx context.Context, agent string) error {
+	due, err := e.store.Queued(ctx, agent, engine.QueueBeyond, txn.Queued{}, false, workPage)
+	if err != nil {
+		return err
+	}
+	for _, q := range due {
+		if err := e.tellPool(ctx, agent, q.Member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) tellPool(ctx context.Context, agent, id string) error {
+	i := slices.IndexFunc(e.rules.Pools, func(p Pool) bool { return p.Name == budget.PoolName(id) })
+	if i >= 0 && e.rules.Pools[i].Shared {
+		p := &e.rules.Pools[i]
+		if _, err := e.transfer(ctx, p, id, agent, func(s engine.Slices) *txn.Txn { return s.Overrun(e.clock()) }); err != nil {
+			return err
+		}
+	}
+	_, err := e.apply(ctx, &txn.Txn{Agent: agent, Phase: txn.Plain, Clauses: []txn.Clause{
+		{Op: txn.Unqueue, Scope: txn.Agent, Key: engine.QueueBeyond, Val: id}}})
+	return err
+}
+
+// overran does so at once after a call that overran, as far as it gets in the time of one access to the store.
+func (t *Task) overran(ctx context.Context) {
+	e := t.engine
+	if !slices.ContainsFunc(e.rules.Pools, func(p Pool) bool { return p.Shared && p.Counts(t.agent.name) }) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
+	defer cancel()
+	e.later(e.tellPools(ctx, t.agent.name), "tell the pools", t)
 }
 
 // transfer sends a slice one way or the other and delivers it; before that, what an earlier transfer left undelivered.

@@ -203,3 +203,44 @@ func (f *fleet) mute(engine int, agents ...string) {
 		}
 	})
 }
+
+// TestI16_WhatIsDelegatedLaterIsHeldToo: a child, and its, that are delegated after an action was halted for those they work
+// for, and one that waited for a place until then. Lifted, all may.
+func TestI16_WhatIsDelegatedLaterIsHeldToo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ctx := context.Background()
+		f := newFleet(t, 1)
+		e := f.engines[0]
+		root, err := e.Start(ctx, delta.Goal{ID: "root", Agent: f.agents[0], Approvers: []string{"op"}, Delegation: delta.Delegation{Active: 1}})
+		require.NoError(t, err)
+		part := func(of *delta.Task, name string) *delta.Child {
+			c, err := of.Delegate(ctx, delta.Goal{ID: name, Agent: f.agents[1]})
+			require.NoError(t, err)
+			return c
+		}
+		open := func(c *delta.Child) *delta.Task {
+			task, err := c.Task(ctx)
+			require.NoError(t, err)
+			return task
+		}
+		first, waits := part(root, "first"), part(root, "waits")
+		firstTask := open(first)
+		require.NoError(t, e.HaltAction(ctx, "crew", "look", f.ops[0], delta.HaltAfter, "it lies"))
+		require.NoError(t, root.SetThreshold(ctx, f.ops[0], 1.5, "be careful"))
+		below := open(part(firstTask, "below"))
+		assert.Equal(t, action.Cancelled, f.code(below, "look"), "a grandchild that began later")
+		require.NoError(t, first.Cancel(ctx, "done"))
+		waited := open(waits)
+		assert.Equal(t, action.Cancelled, f.code(waited, "look"), "a child that waited until then")
+		standing, err := waited.Standing(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, 1.5, standing.Threshold, "and starts by the threshold that its parent has now")
+		last := open(part(waited, "last"))
+		assert.Equal(t, action.Cancelled, f.code(last, "look"))
+		assert.Equal(t, action.OK, f.code(f.tasks[1], "look"), "others may")
+		require.NoError(t, e.LiftAction(ctx, "crew", "look", f.ops[0], "it does not"))
+		for _, task := range []*delta.Task{waited, last} {
+			assert.Equal(t, action.OK, f.code(task, "look"))
+		}
+	})
+}

@@ -1,7 +1,12 @@
 package delta_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/samber/mo"
 	"github.com/stretchr/testify/assert"
@@ -103,6 +108,73 @@ func TestI16_WhatIsHandedOnCountsInTheParentsPools(t *testing.T) {
 		require.NoError(t, buy.Do(t.Context(), child, In{ID: "x", N: 20}).Error())
 		require.NoError(t, child.Done(t.Context(), ""))
 		spent, reserved = pool()
-		assert.Equal(t, [2]int64{50, 0}, [2]int64{spent, reserved}, "calls of an agent in the pool count once")
+		want := int64(50)
+		if !shared {
+			want = 70 // in the lead's limit and in the mate's
+		}
+		assert.Equal(t, [2]int64{want, 0}, [2]int64{spent, reserved}, "calls of an agent in a shared pool count once")
+		_, err = task.Delegate(t.Context(), delta.Goal{ID: "beyond", Agent: mate, Limit: money(60, "EUR")})
+		require.Equal(t, !shared, err != nil, "of 100 the lead has used 50: it does not get round its own limit")
 	}
+}
+
+// TestI16_ASharedPoolIsToldOfOverruns: what one agent used beyond what it had been lent keeps the others' calls from starting,
+// as it does in a pool that is not shared; at once where the call was made, and of what is told later when Work looks.
+func TestI16_ASharedPoolIsToldOfOverruns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ctx := t.Context()
+		use := delta.Define("use", func(ctx *delta.Context, in In) mo.Result[Out] {
+			if err := ctx.Spend(action.Cost{Tokens: int64(in.N)}); err != nil {
+				return mo.Err[Out](err)
+			}
+			if in.ID == "lost" {
+				return mo.Err[Out](action.Unknown(errors.New("no answer")))
+			}
+			return mo.Ok(Out{Said: "used"})
+		}).Describe("Use").Risk(1).MustBuild()
+		a, b := delta.NewAgent("a").Grant(use).MustBuild(), delta.NewAgent("b").Grant(use).MustBuild()
+		e := engineFor(t, delta.Config{Operators: []string{"op"}, Authenticator: anybody, Poll: time.Second,
+			Pools: []delta.Pool{{Name: "team", Shared: true, Agents: []string{"a", "b"}, Limit: action.Limit{Tokens: action.Max(1000)}}}})
+		require.NoError(t, e.Register(a, b))
+		ta, err := e.Start(ctx, delta.Goal{ID: "ta", Agent: a})
+		require.NoError(t, err)
+		tb, err := e.Start(ctx, delta.Goal{ID: "tb", Agent: b})
+		require.NoError(t, err)
+		made := 0
+		more := func(n int64) action.Code {
+			made++ // the same call again and again would be brought before a person as a loop
+			out, err := tb.Do(ctx, delta.Call{Action: "use", Input: inputOf(In{ID: fmt.Sprint("b", made), N: n})}).Get()
+			require.NoError(t, err)
+			return out.Code
+		}
+		team := func() (spent, lent int64) {
+			p, err := e.Pool(ctx, "team")
+			require.NoError(t, err)
+			return p.Spent().Tokens, p.Lent.Tokens
+		}
+		lost, err := ta.Do(ctx, delta.Call{Action: "use", Input: inputOf(In{ID: "lost", N: 1})}).Get()
+		require.NoError(t, err)
+		require.Equal(t, action.StartedUnknown, lost.Code)
+		require.NoError(t, use.Do(ctx, ta, In{ID: "a", N: 600}).Error())
+		spent, lent := team()
+		assert.GreaterOrEqual(t, lent, spent, "the pool knows at once")
+		require.Equal(t, action.OK, more(1))
+
+		op, err := e.Authenticate(ctx, "op")
+		require.NoError(t, err)
+		require.NoError(t, ta.Resolve(ctx, lost.Intent, op, false, nil, action.Cost{Tokens: 5000}, "it burnt them"))
+		working, stop := context.WithCancel(ctx)
+		done := background(func() error { return e.Work(working) })
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		stop()
+		require.ErrorIs(t, done(), context.Canceled)
+		spent, lent = team()
+		assert.GreaterOrEqual(t, lent, spent, "and what an operator told, with the next look")
+		code := action.OK
+		for n := 0; code == action.OK && n < 300; n++ {
+			code = more(1)
+		}
+		assert.Equal(t, action.BudgetExhausted, code, "what b was lent before is used up, and there is no more")
+	})
 }

@@ -25,11 +25,23 @@ func (e *Engine) Agents(ctx context.Context, after string, limit int) ([]string,
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.StoreTimeout)
 	defer cancel()
-	names, err := l.Agents(ctx, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list agents: %w", err)
+	var out []string
+	for len(out) < limit {
+		names, err := l.Agents(ctx, after, limit)
+		if err != nil {
+			return nil, fmt.Errorf("list agents: %w", err)
+		}
+		for _, name := range names {
+			after = name
+			if action.CheckName(name) == nil && len(out) < limit { // else the account of a pool, or where a halt of everything stands: nobody
+				out = append(out, name)
+			}
+		}
+		if len(names) < limit {
+			break
+		}
 	}
-	return names, nil
+	return out, nil
 }
 
 // raw is the store without what this engine puts around it.

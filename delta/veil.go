@@ -284,10 +284,23 @@ func (w *veiled) refused(o *observed, secrets []string, raw []byte) {
 	}
 	if short {
 		o.call.Edge = action.Fail(f.Code, withheld).
-			With(action.DetailField, f.Details[action.DetailField])
+			With(action.DetailField, untilSecret(f.Details[action.DetailField], secretPlaces(secrets)))
 		return
 	}
 	o.call.Edge = w.failure(f)
+}
+
+// untilSecret is a JSON pointer as far as the first secret on its way: below it names are secret too.
+func untilSecret(pointer string, secrets places) string {
+	parts := strings.Split(pointer, "/")
+	at := make([]string, 0, len(parts))
+	for _, part := range parts[1:] {
+		at = append(at, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+		if secrets.covers(at) {
+			break
+		}
+	}
+	return strings.Join(parts[:len(at)+1], "/")
 }
 
 // end hides what must not be written of the end of a call.

@@ -92,6 +92,7 @@ func (w *shift) sweep(ctx context.Context) {
 			}},
 			{engine.QueueStarts, e.startDue},
 			{engine.QueueFolds, e.foldTold},
+			{engine.QueueBeyond, func(ctx context.Context, s *agentState, id string) error { return e.tellPool(ctx, s.agent.name, id) }},
 			{engine.QueueLasting, e.forgetLasting},
 			{engine.QueueFailures, e.forgetFailures},
 			{engine.QueueFlows, e.driveDue},

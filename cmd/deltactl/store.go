@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/keys"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
@@ -157,9 +156,6 @@ func (d *desk) agents(ctx context.Context, after string, f func(name string) (mo
 		}
 		for _, name := range names {
 			after = name
-			if action.CheckName(name) != nil {
-				continue // the account of a pool, which is nobody
-			}
 			if err := d.engine.Adopt(ctx, name); errors.Is(err, delta.ErrNoAgent) {
 				continue // listed, and nothing of it is left
 			} else if err != nil {

@@ -25,7 +25,9 @@ type Who struct {
 
 // Start opens a task. It is refused where the task exists: a task that ended stays ended, whoever reuses its id.
 func Start(s TaskState, at, untilDeadline int64) *txn.Txn {
-	s.Status = Running
+	if s.Status = Running; s.Held != nil && s.Held.Paused {
+		s.Status = Paused
+	}
 	t := &txn.Txn{Agent: s.Agent, Task: s.ID, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask, N: 0})
 	e := ledger.Event{V: ledger.Version, Type: ledger.TaskStarted, At: at, Agent: s.Agent, Task: s.ID, Text: s.Goal, Expires: untilDeadline}

@@ -74,6 +74,7 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.child(e, held)
 	case ledger.Late:
 		c.charge(e.Pools, e.Charged, e.Charged)
+		c.beyond(e.Pools, e.Charged, action.Cost{})
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
@@ -125,6 +126,16 @@ func (c *changes) charge(pools []string, granted, spent action.Cost) {
 		c.count(budget.SpentKey(a), spent.Amount(a))
 	}
 	c.pool(pools, granted, spent)
+}
+
+// beyond queues what more was used than had been reserved: where that is more than a shared pool has lent, it is to be told.
+func (c *changes) beyond(pools []string, used, reserved action.Cost) {
+	if len(pools) == 0 || !exceeds(used, reserved) {
+		return
+	}
+	for _, id := range pools {
+		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueBeyond, Val: id})
+	}
 }
 
 func (c *changes) count(key string, n int64) {
@@ -249,6 +260,7 @@ func (c *changes) begun(e *ledger.Event, text string) {
 // attempt charges the attempt that failed, and reserves for the next.
 func (c *changes) attempt(e, held *ledger.Event) {
 	c.charge(held.Pools, plus(minus(e.Charged, held.Reserved), e.Reserved), e.Charged)
+	c.beyond(held.Pools, e.Charged, held.Reserved)
 	c.count(countRuns, 1)
 	c.put(txn.Record, c.cat(cellIntent, e.Intent), c.event(Continued(held, e)))
 	c.learn(e)
@@ -289,6 +301,7 @@ func (c *changes) settled(e, held *ledger.Event) {
 	default:
 		last := minus(e.Charged, held.Charged) // attempts before were charged when they failed
 		c.charge(held.Pools, minus(last, held.Reserved), last)
+		c.beyond(held.Pools, last, held.Reserved)
 	}
 	if info.Executed != action.No && e.Action != PlanAction {
 		c.count(countRuns, 1)
@@ -339,6 +352,7 @@ func (c *changes) facts(e *ledger.Event) {
 func (c *changes) resolved(e, held *ledger.Event) {
 	last := Beyond(e.Charged, held.Charged)
 	c.charge(held.Pools, minus(last, held.Reserved), last)
+	c.beyond(held.Pools, last, held.Reserved)
 	c.add(txn.Clause{Op: txn.Take, Scope: txn.Task, Key: tokenUnknown + e.Intent, From: unresolved, N: -1})
 	c.count(countUnsure+e.Action, -1)
 	c.add(txn.Clause{Op: txn.Expire, Scope: txn.Record, Key: e.Intent},

@@ -7,11 +7,11 @@ import (
 )
 
 // handOn counts what a child is granted in the pools that the calls of the task's agent count in: what an agent hands on is
-// its own spending, or it would get round its pools by having others work for it. Where the child's agent counts in the pool
-// itself, its calls do, one by one, and the grant does not: nothing counts twice.
+// its own spending, or it would get round its pools by having others work for it. Where the child's calls count in the same
+// limit one by one, the grant does not: in a shared pool that its agent is in, or where it is the same agent.
 func (r *round) handOn(limit *action.Limit, c *Child) *action.Failure {
 	for _, p := range r.view.pools {
-		if p.Counts(c.Agent) || r.view.foreign(p) && r.rules.Observe {
+		if p.Counts(c.Agent) && (p.Shared || c.Agent == r.view.Task.Agent) || r.view.foreign(p) && r.rules.Observe {
 			continue
 		}
 		if r.rules.Observe { // counted, and nothing refused

@@ -144,6 +144,26 @@ func HoldOf(v *View) Hold {
 	return h
 }
 
+// Heir is with what a child starts, as its parent stands now: since it was granted an action may have been halted for those it
+// works for, the parent paused, or its threshold lowered. What changes later the child is told.
+func Heir(s TaskState, parent *View) TaskState {
+	if !parent.Exists() {
+		return s
+	}
+	if h := HoldOf(parent); h.Paused || len(h.Actions) > 0 {
+		s.Held = &h
+	}
+	if most := parent.Task.Threshold; most < s.Threshold {
+		s.Threshold = most
+	}
+	if s.Parent != nil && parent.Task.Threshold < s.Parent.Threshold {
+		up := *s.Parent
+		up.Threshold = parent.Task.Threshold
+		s.Parent = &up
+	}
+	return s
+}
+
 // TellChild pauses a child with its parent, or lets it go on with it; whatever escalation of its own it waits for stays.
 // Nil where it was told, or has ended. That the parent goes on is told also who never heard that it did not: another worker
 // may be about to say so still.

@@ -106,6 +106,36 @@ func (s Slices) Lease(need action.Cost, at int64) *txn.Txn {
 	return t
 }
 
+// Settle makes the pool's books those of the agent: what it has not granted to any call goes back, and what it used beyond all
+// that it was lent is lent to it, whether the pool has it or not, so that nobody else is lent it too. Nil where neither is so.
+// Nothing may be undelivered.
+func (s Slices) Settle(at int64) *txn.Txn {
+	has := s.Account()
+	more := action.Cost{Currency: s.Pool.Limit.Currency}
+	for a := range action.AxisCount {
+		if left, limited := has.Left(a); limited && left < 0 {
+			more = more.With(a, -left)
+		}
+	}
+	if more.IsZero() {
+		return s.Return(at)
+	}
+	lent := readBooks(s.Lent.Val)
+	lent.Out, lent.Sent, lent.Leased = lent.Out+1, more, plus(lent.Leased, more)
+	return s.write(ledger.PoolLeased, PoolShard(s.Pool.Name), lentKey(s.ID, s.Agent), s.Lent, lent, more, at)
+}
+
+// Overrun is Settle of what was used beyond what was lent alone.
+func (s Slices) Overrun(at int64) *txn.Txn {
+	has := s.Account()
+	for a := range action.AxisCount {
+		if left, limited := has.Left(a); limited && left < 0 {
+			return s.Settle(at)
+		}
+	}
+	return nil
+}
+
 // Return gives back what the agent has not granted to any call; nil where that is nothing. Nothing may be undelivered.
 func (s Slices) Return(at int64) *txn.Txn {
 	has := readBooks(s.Has.Val)

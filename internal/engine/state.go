@@ -65,6 +65,9 @@ const (
 	// QueueFailures holds children that failed and whose workflow has a breaker, due when that counts no more: WORKFLOW, for how
 	// long it counts, and CHILD, a line each.
 	QueueFailures = "failures"
+	// QueueBeyond holds periods of pools of which the agent used more than had been reserved, due at once: a shared pool may not
+	// know.
+	QueueBeyond = "beyond"
 	// QueueFolds holds intents whose outcome an operator told, due at once, until a worker has learned from it.
 	QueueFolds = "folds"
 	// QueueUnknown holds intents of unknown outcome, due when that became known.
