@@ -26,6 +26,7 @@ type Event struct {
 	Action  string `json:"action,omitempty"`
 	Version string `json:"version,omitempty"` // of the action
 	Tool    string `json:"tool,omitempty"`    // what executes the action, where that is a tool
+	Repeats string `json:"repeats,omitempty"` // what lets a begun effect be repeated: its class, or "key" and a digest of its idempotency key
 	Digest  string `json:"digest,omitempty"`  // of the exact call; see package approval
 	Within  string `json:"within,omitempty"`  // the intent whose function made the call, "" where the planner or the program did
 	Child   string `json:"child,omitempty"`   // the name of a child task in its parent, in the ledgers of both

@@ -101,6 +101,7 @@ func (w *text) what(e *Event) {
 	w.str("action", e.Action)
 	w.str("version", e.Version)
 	w.str("tool", e.Tool)
+	w.str("repeats", e.Repeats)
 }
 
 func (w *text) fence(e *Event) {

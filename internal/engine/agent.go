@@ -75,6 +75,20 @@ func (a *Action) level() string {
 // Repeatable reports whether an attempt of unknown outcome may be made again.
 func (a *Action) Repeatable() bool { return a.Effect.Repeatable() || a.Keyed }
 
+// Promise is what lets an effect be repeated: its key, of which this is the digest, where the action declares one, else its
+// class; "" where nothing does. A call that began under one promise is not repeated under another.
+func (a *Action) Promise(key string) string {
+	switch {
+	case a.Keyed && key == "":
+		return ""
+	case a.Keyed:
+		return "key " + key
+	case a.Effect.Repeatable():
+		return string(a.Effect)
+	}
+	return ""
+}
+
 // Declaration returns what the risk model is told of the action.
 func (a *Action) Declaration() risk.Declaration {
 	return risk.Declaration{Name: a.Name, Risk: a.Risk, Tags: a.Tags, Estimate: a.Estimate}

@@ -101,6 +101,7 @@ func (r *round) begun(g *grounds) {
 	e := &g.event
 	r.eventInto(e, ledger.Begun)
 	e.Fence, e.Owner, e.Attempt = 1, r.call.Owner, 1
+	e.Repeats = r.act.Promise(r.call.Key)
 	for i := range r.claims {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
 	}

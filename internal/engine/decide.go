@@ -28,6 +28,7 @@ type Call struct {
 	Alone  bool            // nobody waits for it: it sits out what may pass, until its approval expires
 	Leased bool            // a lease of a shared pool was tried: what the agent has is what there is
 	Flow   bool            // the task's workflow commands it
+	Key    string          // digest of the idempotency key, "" where the action declares none, or it has none for this input
 	Again  bool            // the call was given back unstarted and is decided anew: its id points to the new intent from now on
 
 	Now   int64         // store time, estimated, µs

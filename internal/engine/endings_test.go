@@ -103,10 +103,10 @@ func TestI09_TakeoverByEffect(t *testing.T) {
 				a.Effect, a.Keyed = effect, keyed
 				x := d.begin(d.call("list", `{}`))
 				held := txn.Lease{Phase: txn.Begin, Fence: 1, Owner: x.Owner}
-				early, _ := Takeover(d.agent, d.look(), *x.Begun, held, "w-new", lease, d.now())
+				early, _ := Takeover(d.agent, d.look(), *x.Begun, "", held, "w-new", lease, d.now())
 				assert.Equal(t, -1, d.apply(early).Failed, "a live lease is not taken")
 				d.pass(lease)
-				take, next := Takeover(d.agent, d.look(), *x.Begun, held, "w-new", lease, d.now())
+				take, next := Takeover(d.agent, d.look(), *x.Begun, "", held, "w-new", lease, d.now())
 				d.must(take)
 				assert.Equal(t, -1, d.apply(x.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1}))).Failed, "the first worker is superseded")
 				assert.Equal(t, int64(1), d.look().Account().Granted.Calls, "nothing is reserved again")
@@ -132,7 +132,7 @@ func TestI09_TakeoverOfAnotherVersion(t *testing.T) {
 	d.pass(lease)
 	for _, forget := range []func(){func() { d.agent.Actions["list"].Version = "2" }, func() { delete(d.agent.Actions, "list") }} {
 		forget()
-		_, next := Takeover(d.agent, d.look(), *x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		_, next := Takeover(d.agent, d.look(), *x.Begun, "", txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 		assert.Nil(t, next)
 	}
 }
@@ -152,7 +152,7 @@ func TestI07_TakeoverKeepsWhatAttemptsSpent(t *testing.T) {
 	}
 	t.Run("repeated", func(t *testing.T) {
 		d, x := run(t)
-		take, next := Takeover(d.agent, d.look(), *x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		take, next := Takeover(d.agent, d.look(), *x.Begun, "", txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 		d.must(take)
 		d.must(next.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1, Tokens: 2})))
 		acc := d.look().Account()
@@ -181,7 +181,7 @@ func TestI06_TakeoverReturnsNothing(t *testing.T) {
 		require.NoError(t, d.ask(c.Intent.Digest, "approve"))
 		x := d.begin(d.call("charge", `{"order":"A"}`))
 		d.pass(lease)
-		take, next := Takeover(d.agent, d.look(), *x.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+		take, next := Takeover(d.agent, d.look(), *x.Begun, "", txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 		d.must(take)
 		end := d.end(code, "", action.Cost{})
 		settle := next.Settle(end)
@@ -202,7 +202,7 @@ func TestTakeoverOfPlanning(t *testing.T) {
 	dec := DecidePlan(d.rules, d.agent, d.look(), d.call(PlanAction, ""), action.Cost{Tokens: 9})
 	d.must(dec.Txn)
 	d.pass(lease)
-	take, next := Takeover(d.agent, d.look(), *dec.Begun, txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+	take, next := Takeover(d.agent, d.look(), *dec.Begun, "", txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
 	require.Nil(t, next)
 	d.must(take)
 	v := d.look()

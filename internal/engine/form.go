@@ -19,7 +19,7 @@ type begins struct {
 // appendBegun appends the text of the event of the round's begin to dst: most have all in common but what is the call's own.
 func (r *round) appendBegun(dst []byte, e *ledger.Event) []byte {
 	s := r.said()
-	if s == nil || e.Risk == nil || e.Policy == nil || len(e.Claimed)+len(e.Pools)+len(e.Limits)+len(e.Waived) > 0 ||
+	if s == nil || r.act.Keyed || e.Risk == nil || e.Policy == nil || len(e.Claimed)+len(e.Pools)+len(e.Limits)+len(e.Waived) > 0 ||
 		e.Approval != "" || e.ApprovalFrom != "" || e.ApprovalState != "" || e.Text != "" || e.Wakes || e.Flow != nil {
 		return appendShown(dst, e, r.riskText(e))
 	}

@@ -305,14 +305,15 @@ func (x *Run) HookFailed(name string, err error, at int64) *txn.Txn {
 
 // Takeover decides about an intent whose lease ran out. An effect that may not be repeated ends as STARTED_UNKNOWN, in
 // one transaction; another one may run again under the next fence, holding what it held, if the task is still as the view
-// saw it.
-func Takeover(agent *Agent, v *View, begun ledger.Event, lease txn.Lease, owner string, ttl, at int64) (t *txn.Txn, run *Run) {
+// saw it. What it began as decides, not what the action was declared to be since: it is repeated by the same promise, see
+// [Action.Promise], and by the same tool. key is the digest of the key that it has here.
+func Takeover(agent *Agent, v *View, begun ledger.Event, key string, lease txn.Lease, owner string, ttl, at int64) (t *txn.Txn, run *Run) {
 	x := &Run{Agent: agent, Begun: &begun, Fence: lease.Fence + 1, Owner: owner}
 	if begun.Action == PlanAction {
 		return x.lostPlan(at), nil
 	}
 	a := agent.Actions[begun.Action]
-	if a == nil || a.Version != begun.Version || !a.Repeatable() {
+	if a == nil || a.Version != begun.Version || begun.Repeats == "" || a.Promise(key) != begun.Repeats || a.Tool != begun.Tool {
 		return x.GiveUp(at), nil
 	}
 	t = x.txn(txn.Begin)

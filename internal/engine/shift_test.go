@@ -169,7 +169,7 @@ func (s *shift) takeover() {
 	case repeatable && why != "":
 		t = TakeoverStopped(s.agent, begun, l, s.id("w"), why, s.now())
 	default:
-		t, next = Takeover(s.agent, s.look(), begun, l, s.id("w"), lease, s.now())
+		t, next = Takeover(s.agent, s.look(), begun, "", l, s.id("w"), lease, s.now())
 	}
 	s.must(t)
 	s.lost = append(s.lost, x)
@@ -258,7 +258,7 @@ func (s *shift) planned() {
 	}
 	if rapid.Bool().Draw(s.r, "lost") {
 		s.pass(lease)
-		t, run := Takeover(s.agent, s.look(), e, txn.Lease{Phase: txn.Begin, Fence: 1}, s.id("w"), lease, s.now())
+		t, run := Takeover(s.agent, s.look(), e, "", txn.Lease{Phase: txn.Begin, Fence: 1}, s.id("w"), lease, s.now())
 		require.Nil(s, run)
 		s.must(t)
 		return
