@@ -2,6 +2,8 @@ package delta
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,6 +157,26 @@ func (e *Engine) idempotencyKey(ctx context.Context, d *declaration, in action.I
 		return "", fmt.Errorf("idempotency key of %q is empty", d.name)
 	}
 	return key, nil
+}
+
+// keyed evaluates the idempotency key of a call that may begin. What begins records a digest of it: a call that was
+// interrupted is repeated under the same key or not at all.
+func (t *Task) keyed(ctx context.Context, o *observed) {
+	if o.def == nil || o.def.key == nil || o.call.Edge != nil || o.key != "" || o.keyErr != nil {
+		return
+	}
+	in := action.Input{Document: o.call.Intent.Input}
+	ctx, done := t.engine.within(ctx)
+	defer done()
+	if o.key, o.keyErr = t.engine.idempotencyKey(ctx, o.def, in); o.keyErr != nil {
+		return
+	}
+	if o.veil != nil {
+		o.call.Key = o.veil.data.Digest(o.key)
+		return
+	}
+	sum := sha256.Sum256([]byte(t.agent.name + "\n" + t.local + "\n" + o.key))
+	o.call.Key = hex.EncodeToString(sum[:16])
 }
 
 // patience is how long user code of an action may take beside its function.

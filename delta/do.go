@@ -277,6 +277,7 @@ func (t *Task) pass(ctx context.Context, o *observed) action.Outcome {
 	if err := t.engine.noteConfig(ctx, t.state); err != nil {
 		return t.refused(o, failedStore(err))
 	}
+	t.keyed(ctx, o)
 	own := &o.own
 	for round, lookups, found := 0, 0, 0; round < rounds; {
 		if err := t.catchUp(ctx); err != nil {

@@ -19,13 +19,14 @@ import (
 
 // flight is one execution: gates 10 to 13 of an intent that has begun. It holds the lease until it has settled.
 type flight struct {
-	t    *Task
-	def  *declaration
-	call *engine.Call
-	in   action.Input
-	key  string // idempotency key
-	tool *tool.Registered
-	veil *veiled // nil: nothing in it is secret
+	t      *Task
+	def    *declaration
+	call   *engine.Call
+	in     action.Input
+	key    string // idempotency key
+	keyErr error  // why there is none
+	tool   *tool.Registered
+	veil   *veiled // nil: nothing in it is secret
 
 	intent  string          // never changes
 	ctx     context.Context // the caller's, ended also by the task, the lease and the engine: the course
@@ -94,7 +95,7 @@ func (t *Task) flight(ctx context.Context, o *observed, run engine.Run, view *en
 	}
 	o.flown = true
 	f.t, f.def, f.call, f.in, f.intent, f.run, f.view = t, o.def, &o.call, action.Input{Document: o.call.Intent.Input}, run.Begun.Intent, run, view
-	f.veil = o.veil
+	f.veil, f.key, f.keyErr = o.veil, o.key, o.keyErr
 	f.until = sent.Add(time.Duration(reply.Until-reply.Now) * time.Microsecond)
 	f.settled.Add(1)
 	f.course.Start(course.Options{Parent: ctx, Stop: t.engine.stop, Clock: &t.engine.clocks, Lane: t.state.lane})
@@ -125,8 +126,7 @@ func (f *flight) fly() action.Outcome {
 	if err := f.t.aloft.board(f); err != nil {
 		return f.settle(f.notStarted(ownWords(err)))
 	}
-	var err error
-	if f.key, err = f.t.engine.idempotencyKey(f.ctx, f.def, f.in); err != nil {
+	if err := f.keyErr; err != nil {
 		end := f.notStarted(err.Error())
 		end.Failure = because(end.Failure, err)
 		return f.settle(end)

@@ -54,6 +54,12 @@ func (e *Engine) instanceTree(ctx context.Context, agent, task string) (Instance
 		return out, failedStore(err)
 	}
 	out.Halted = v.Exists() && v.Task.Status != engine.Running
+	if out.Halted && v.Task.Status.Ended() { // perhaps since the state was read, with the end of the instance
+		if k, err = e.readFlow(ctx, agent, task); err != nil {
+			return out, err
+		}
+		out.State = k.State
+	}
 	for _, c := range k.State.Outstanding {
 		if !ofChild(c) {
 			continue

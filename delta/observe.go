@@ -24,6 +24,9 @@ type observed struct {
 	flight flight
 	flown  bool
 	held   bool // it is parked, and waits until a halt is lifted
+
+	key    string // its idempotency key, where the action declares one and keyed was asked
+	keyErr error  // why it has none
 }
 
 // slate is what is noted about a call until it has ended, and read by nobody thereafter.

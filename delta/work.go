@@ -240,7 +240,12 @@ func (e *Engine) takeOver(ctx context.Context, s *agentState, member string) err
 	if o.err != nil {
 		return o.err
 	}
-	x, run := engine.Takeover(t.agent.compiled, v, begun, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
+	_, key, _ := strings.Cut(begun.Repeats, " ")
+	if sealed == nil && o.call.Edge == nil { // else it is not ended for want of its input, but left to whoever can open that
+		t.keyed(ctx, o)
+		key = o.call.Key
+	}
+	x, run := engine.Takeover(t.agent.compiled, v, begun, key, lease, owner, e.cfg.Lease.Microseconds(), e.clock())
 	if run != nil && v.Task.Status == engine.Paused {
 		return nil // it is repeated when the task goes on
 	}

@@ -84,7 +84,7 @@ func (a *Action) Promise(key string) string {
 	case a.Keyed:
 		return "key " + key
 	case a.Effect.Repeatable():
-		return string(a.Effect)
+		return a.Effect.String()
 	}
 	return ""
 }

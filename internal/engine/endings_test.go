@@ -93,6 +93,60 @@ func TestI09_ResolveOnce(t *testing.T) {
 	assert.False(t, d.apply(both[1]).OK)
 }
 
+// key is the digest of a key, where the action has one.
+func key(keyed bool) string {
+	if keyed {
+		return "k1"
+	}
+	return ""
+}
+
+// TestI09_TakeoverByThePromiseItBeganUnder: what an action is declared to be since, in the same version, lets nothing be
+// repeated that began as something else.
+func TestI09_TakeoverByThePromiseItBeganUnder(t *testing.T) {
+	type form struct {
+		effect action.Effect
+		key    string // "" declares none
+		tool   string
+	}
+	for _, c := range []struct {
+		name       string
+		began, now form
+		repeats    bool
+	}{
+		{"the same class", form{effect: action.Idempotent}, form{effect: action.Idempotent}, true},
+		{"the same key", form{effect: action.Irreversible, key: "k1"}, form{effect: action.Irreversible, key: "k1"}, true},
+		{"called idempotent since", form{effect: action.Irreversible}, form{effect: action.Idempotent}, false},
+		{"called harmless since", form{effect: action.Compensatable}, form{effect: action.None}, false},
+		{"a key since", form{effect: action.Irreversible}, form{effect: action.Irreversible, key: "k1"}, false},
+		{"another key", form{effect: action.Irreversible, key: "k1"}, form{effect: action.Irreversible, key: "k2"}, false},
+		{"no key any more", form{effect: action.Irreversible, key: "k1"}, form{effect: action.Irreversible}, false},
+		{"no key any more, but idempotent", form{effect: action.Irreversible, key: "k1"}, form{effect: action.Idempotent}, false},
+		{"found to be irreversible", form{effect: action.Idempotent}, form{effect: action.Irreversible}, false},
+		{"another tool", form{effect: action.Idempotent, tool: "a"}, form{effect: action.Idempotent, tool: "b"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := open(t, plain())
+			a := d.agent.Actions["list"]
+			be := func(f form) { a.Effect, a.Keyed, a.Tool = f.effect, f.key != "", f.tool }
+			be(c.began)
+			call := d.call("list", `{}`)
+			call.Key = c.began.key
+			x := d.begin(call)
+			d.pass(lease)
+			be(c.now)
+			take, next := Takeover(d.agent, d.look(), *x.Begun, c.now.key, txn.Lease{Phase: txn.Begin, Fence: 1, Owner: x.Owner}, "w-new", lease, d.now())
+			d.must(take)
+			assert.Equal(t, c.repeats, next != nil)
+			if !c.repeats {
+				o, ok := Ended(&txn.Space{Cells: d.cold(cellOutcome + x.Begun.Intent)}, x.Begun.Intent)
+				require.True(t, ok)
+				assert.Equal(t, action.StartedUnknown, o.Code)
+			}
+		})
+	}
+}
+
 // A takeover repeats only what may be repeated; of all else it is the end, in one transaction.
 func TestI09_TakeoverByEffect(t *testing.T) {
 	for _, effect := range []action.Effect{action.None, action.Idempotent, action.Compensatable, action.Irreversible} {
@@ -101,12 +155,14 @@ func TestI09_TakeoverByEffect(t *testing.T) {
 				d := open(t, plain())
 				a := d.agent.Actions["list"]
 				a.Effect, a.Keyed = effect, keyed
-				x := d.begin(d.call("list", `{}`))
+				c := d.call("list", `{}`)
+				c.Key = key(keyed)
+				x := d.begin(c)
 				held := txn.Lease{Phase: txn.Begin, Fence: 1, Owner: x.Owner}
-				early, _ := Takeover(d.agent, d.look(), *x.Begun, "", held, "w-new", lease, d.now())
+				early, _ := Takeover(d.agent, d.look(), *x.Begun, key(keyed), held, "w-new", lease, d.now())
 				assert.Equal(t, -1, d.apply(early).Failed, "a live lease is not taken")
 				d.pass(lease)
-				take, next := Takeover(d.agent, d.look(), *x.Begun, "", held, "w-new", lease, d.now())
+				take, next := Takeover(d.agent, d.look(), *x.Begun, key(keyed), held, "w-new", lease, d.now())
 				d.must(take)
 				assert.Equal(t, -1, d.apply(x.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1}))).Failed, "the first worker is superseded")
 				assert.Equal(t, int64(1), d.look().Account().Granted.Calls, "nothing is reserved again")
