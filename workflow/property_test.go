@@ -33,7 +33,12 @@ func anyOrder(t *rapid.T, judge require.TestingT, seen map[string]bool) {
 }
 
 func drawDefinition(t *rapid.T) *workflow.Definition {
-	s := workflow.Spec{Name: "w", Version: "1", Owners: []string{"ana"}}
+	return drawOf(t, "w", "HUMAN", "REASONING", "EXECUTION", "EXECUTION", "SUB_SOP")
+}
+
+// drawOf draws a workflow with steps of some types.
+func drawOf(t *rapid.T, name string, types ...string) *workflow.Definition {
+	s := workflow.Spec{Name: name, Version: "1", Owners: []string{"ana"}}
 	pick := func(label string, of ...string) string { return rapid.SampledFrom(of).Draw(t, label) }
 	maybe := func(label string) bool { return rapid.IntRange(0, 3).Draw(t, label) == 0 }
 	if maybe("limit") {
@@ -51,7 +56,7 @@ func drawDefinition(t *rapid.T) *workflow.Definition {
 			p.Guard = &workflow.Guard{Name: "g"}
 		}
 		for range rapid.IntRange(1, 4).Draw(t, "steps") {
-			st := workflow.Step{Name: fmt.Sprintf("s%d", n), Type: workflow.Type(pick("type", "HUMAN", "REASONING", "EXECUTION", "EXECUTION", "SUB_SOP"))}
+			st := workflow.Step{Name: fmt.Sprintf("s%d", n), Type: workflow.Type(pick("type", types...))}
 			for i := range n {
 				if maybe("need") {
 					st.Needs = append(st.Needs, workflow.Need{Step: fmt.Sprintf("s%d", i), When: workflow.When(pick("when", "ok", "ok", "err", "end"))})
