@@ -54,6 +54,12 @@ func (e *Engine) instanceTree(ctx context.Context, agent, task string) (Instance
 		return out, failedStore(err)
 	}
 	out.Halted = v.Exists() && v.Task.Status != engine.Running
+	if out.Halted { // it may have gone on, and ended with its task, since it was read
+		if k, err = e.readFlowOn(ctx, agent, task, &k); err != nil {
+			return out, err
+		}
+		out.State = k.State
+	}
 	for _, c := range k.State.Outstanding {
 		if !ofChild(c) {
 			continue
