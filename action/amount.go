@@ -3,10 +3,11 @@ package action
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// Amount writes an amount on an axis for people: "EUR 25.00", "1.5s", "120 tokens". Money is shown to the cent, and to
+// Amount writes an amount on an axis for people: "EUR 25.00", "1.5s", "120 tokens", "1 call". Money is shown to the cent, and to
 // the micro-unit where there is less.
 func (a Axis) Amount(n int64, currency string) string {
 	switch a {
@@ -15,7 +16,11 @@ func (a Axis) Amount(n int64, currency string) string {
 	case Money:
 		return currency + " " + micros(n)
 	}
-	return strconv.FormatInt(n, 10) + " " + a.String()
+	name := a.String()
+	if n == 1 {
+		name = strings.TrimSuffix(name, "s")
+	}
+	return strconv.FormatInt(n, 10) + " " + name
 }
 
 // micros writes millionths as a decimal, with at least two places.

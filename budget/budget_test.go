@@ -69,7 +69,7 @@ func TestReserveCountsCallsAndUnlimitedAxes(t *testing.T) {
 	acc.Granted.Calls = 2
 	_, no = budget.Reserve(acc, budget.Ask{})
 	require.NotNil(t, no)
-	assert.Equal(t, &budget.Refusal{Axis: action.Calls, Want: 1, Least: 1, Left: 0, Message: "the call may need 1 calls, 0 calls left"}, no)
+	assert.Equal(t, &budget.Refusal{Axis: action.Calls, Want: 1, Least: 1, Left: 0, Message: "the call may need 1 call, 0 calls left"}, no)
 
 	acc = budget.Account{Granted: action.Cost{Tokens: action.MaxAmount}}
 	_, no = budget.Reserve(acc, budget.Ask{Estimate: action.Cost{Tokens: 1}})

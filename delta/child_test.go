@@ -154,7 +154,7 @@ func TestI16_AChildsBudgetLiesWithinItsParents(t *testing.T) {
 		assert.Equal(t, action.BudgetExhausted, f.Code, reason)
 	}
 	c := w.child("b", 40)
-	assert.EqualError(t, w.find.Do(t.Context(), w.task, In{ID: "x"}).Error(), "BUDGET_EXHAUSTED: the budget does not allow \"find\": the call may need 1 tokens, 0 tokens left")
+	assert.EqualError(t, w.find.Do(t.Context(), w.task, In{ID: "x"}).Error(), "BUDGET_EXHAUSTED: the budget does not allow \"find\": the call may need 1 token, 0 tokens left")
 	require.NoError(t, c.Cancel(t.Context(), "not needed"))
 	assert.NoError(t, w.find.Do(t.Context(), w.task, In{ID: "x"}).Error(), "what the child did not use is there again")
 }

@@ -344,7 +344,7 @@ func (e *Engine) look(ctx context.Context, agent string) (*engine.View, *Agent, 
 	s := e.agents[agent]
 	e.mu.Unlock()
 	if s == nil {
-		return nil, nil, fmt.Errorf("agent %q is not registered with this engine", agent)
+		return nil, nil, notKnown(agent)
 	}
 	snap, err := e.store.Load(ctx, agent, "", nil)
 	if err != nil {

@@ -54,8 +54,8 @@ func (e *Engine) instanceTree(ctx context.Context, agent, task string) (Instance
 		return out, failedStore(err)
 	}
 	out.Halted = v.Exists() && v.Task.Status != engine.Running
-	if out.Halted && v.Task.Status.Ended() { // perhaps since the state was read, with the end of the instance
-		if k, err = e.readFlow(ctx, agent, task); err != nil {
+	if out.Halted { // it may have gone on, and ended with its task, since it was read
+		if k, err = e.readFlowOn(ctx, agent, task, &k); err != nil {
 			return out, err
 		}
 		out.State = k.State

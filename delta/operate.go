@@ -60,7 +60,7 @@ func (e *Engine) ResetBelief(ctx context.Context, agent, action string, by Ident
 	s := e.agents[agent]
 	e.mu.Unlock()
 	if s == nil {
-		return fmt.Errorf("reset belief: agent %q is not registered with this engine", agent)
+		return fmt.Errorf("reset belief: %w", notKnown(agent))
 	}
 	who := e.whoIs(by, reason)
 	if err := engine.MayReset(agent, e.cfg.Operators, who); err != nil {

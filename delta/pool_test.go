@@ -46,7 +46,7 @@ func ExampleEngine_Pool() {
 	fmt.Println(p.Agents[0].Agent, p.Spent().Tokens, "of", p.Limit.Tokens)
 	// Output:
 	// <nil>
-	// BUDGET_EXHAUSTED: a budget that tasks share does not allow "write": the call may need 1 tokens, 0 tokens left
+	// BUDGET_EXHAUSTED: a budget that tasks share does not allow "write": the call may need 1 token, 0 tokens left
 	// desk 100 of {true 100}
 }
 

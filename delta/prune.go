@@ -80,7 +80,7 @@ func (e *Engine) pruned(ctx context.Context, agent string, before time.Time, by 
 	var err error
 	switch {
 	case s == nil:
-		err = fmt.Errorf("prune: agent %q is not registered with this engine", agent)
+		err = fmt.Errorf("prune: %w", notKnown(agent))
 	case before.IsZero():
 		err = errors.New("prune: before when? its zero value would be no bound")
 	default:

@@ -44,6 +44,11 @@ func (e *Engine) Agents(ctx context.Context, after string, limit int) ([]string,
 	return out, nil
 }
 
+// notKnown says that an engine knows nothing of an agent, and how it would.
+func notKnown(agent string) error {
+	return fmt.Errorf("agent %q is not registered with this engine: Register it where its functions are, or Adopt it to operate on what the store has of it", agent)
+}
+
 // raw is the store without what this engine puts around it.
 func (e *Engine) raw() memory.Store {
 	if e.cfg.Store != nil {

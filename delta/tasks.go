@@ -251,7 +251,7 @@ func (e *Engine) Kill(ctx context.Context, agent string, by Identity, reason str
 	s := e.agents[agent]
 	e.mu.Unlock()
 	if s == nil {
-		return 0, fmt.Errorf("kill: agent %q is not registered with this engine", agent)
+		return 0, fmt.Errorf("kill: %w", notKnown(agent))
 	}
 	var faults []error
 	for after := (txn.Queued{}); ; {

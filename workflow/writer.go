@@ -31,6 +31,9 @@ func (w *Writer) Write(s *State) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if w.text == nil { // an instance grows: most of it is there at once
+		w.text = make([]byte, 0, len(head)+len(tail)+roomOfAStep*len(s.Steps))
+	}
 	b := append(w.text[:0], head[:len(head)-1]...)
 	if b = append(b, `,"steps":`...); s.Steps == nil {
 		b = append(b, "null"...)
@@ -51,6 +54,9 @@ func (w *Writer) Write(s *State) (string, error) {
 	w.text = b
 	return string(b), nil
 }
+
+// roomOfAStep is what a step usually takes, in bytes, once it has ended.
+const roomOfAStep = 384
 
 // stateHead is a State before its steps, and stateTail behind its deeds.
 type stateHead struct {
@@ -93,6 +99,9 @@ type written[T any] struct {
 // append writes a list.
 func (w *written[T]) append(b []byte, list []T) ([]byte, error) {
 	b = append(b, '[')
+	if more := len(list) - cap(w.was); more > 0 {
+		w.was, w.text = slices.Grow(w.was, len(list)-len(w.was)), slices.Grow(w.text, len(list)-len(w.text))
+	}
 	for i := range list {
 		if i > 0 {
 			b = append(b, ',')

@@ -250,6 +250,9 @@ func (w *watching) View() tea.View {
 	if w.height > 0 && len(lines) > w.height {
 		lines = append(lines[:w.height-1], "…")
 	}
+	for i, line := range lines {
+		lines[i] = table.Cut(line, w.width)
+	}
 	v := tea.NewView(strings.Join(lines, "\n"))
 	v.AltScreen = true
 	return v

@@ -35,6 +35,9 @@ func TestWatching(t *testing.T) {
 	assert.Contains(t, view.Content, "desk~t1~x", "what was seen stays")
 	_, _ = w.Update(tea.WindowSizeMsg{Width: 80, Height: 4})
 	assert.Equal(t, 3, strings.Count(w.View().Content, "\n"))
+	_, _ = w.Update(tea.WindowSizeMsg{Width: 12, Height: 40})
+	assert.Contains(t, w.View().Content, "\ndesk~t1  ru…\n", "what does not fit ends in an ellipsis")
+	_, _ = w.Update(tea.WindowSizeMsg{Width: 80, Height: 4})
 	_, cmd = w.Update(lookMsg{})
 	assert.IsType(t, seenMsg{}, cmd())
 	for _, key := range []tea.KeyPressMsg{{Code: 'q', Text: "q"}, {Code: tea.KeyEscape}, {Code: 'c', Mod: tea.ModCtrl}} {
