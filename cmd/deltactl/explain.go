@@ -36,6 +36,7 @@ actions that would make its prerequisites hold.
         # bind: [{on: a}, {on: b, as: c}]   several, of one call
         # consumed: true    each use needs a new one
         # within: 30m       only that recent
+        # workflow: admit   in place of action: a workflow completed; version: "2" only in that one
       approval: true                       # or {until_trust: 0.9}
       granted: false                       # default true
       fetches: true                        # a path does not guess beyond it

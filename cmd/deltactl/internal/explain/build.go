@@ -58,6 +58,12 @@ func (a *declared) build(schema []byte, play *player) (*delta.Action[action.Inpu
 
 func (n *need) pre() delta.Pre {
 	p := delta.Named(n.action)
+	if n.workflow != "" {
+		p = delta.CompletedNamed(n.workflow)
+	}
+	if n.version != "" {
+		p = p.Version(n.version)
+	}
 	for _, b := range n.binds {
 		for _, on := range b.on {
 			if b.output != "" {

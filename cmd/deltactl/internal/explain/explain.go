@@ -20,7 +20,11 @@ func Run(ctx context.Context, src []byte) (report *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	engine, err := delta.New(delta.Config{Authenticator: delta.AuthenticatorFunc(anybody)})
+	flows, err := s.workflows(play)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := delta.New(delta.Config{Authenticator: delta.AuthenticatorFunc(anybody), Workflows: flows})
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +40,7 @@ func Run(ctx context.Context, src []byte) (report *Report, err error) {
 	for _, c := range s.done {
 		for range c.times {
 			play.now = c
-			if err := s.perform(ctx, engine, task, c); err != nil {
+			if err := s.perform(ctx, engine, task, agent, c); err != nil {
 				return nil, fmt.Errorf("line %d: done: %w", c.line, err)
 			}
 			report.Done++
@@ -62,7 +66,10 @@ func anybody(_ context.Context, credential any) (string, error) {
 }
 
 // perform makes a call that was done before. Where it needed an approval, it was given: else it had not been done.
-func (s *set) perform(ctx context.Context, e *delta.Engine, t *delta.Task, c call) error {
+func (s *set) perform(ctx context.Context, e *delta.Engine, t *delta.Task, a *delta.Agent, c call) error {
+	if c.workflow != "" {
+		return s.complete(ctx, t, a, c)
+	}
 	out, err := t.Do(ctx, delta.Call{Action: c.action, Input: c.input}).Get()
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ func explained(t *testing.T, src string) map[string]Action {
 
 func TestStanding(t *testing.T) {
 	const two = "actions:\n  - {name: find, risk: 1}\n  - {name: pay, risk: 2, cost: {tokens: 90}, needs: [{action: find, on: order}]}\n"
+	const flow = "actions:\n  - {name: open, risk: 2, needs: [{workflow: admit, bind: [{on: customer}, {on: file, output: file}]}]}\n"
 	tests := []struct {
 		name, src, of string
 		want          action.Status
@@ -52,6 +53,12 @@ func TestStanding(t *testing.T) {
 		{"joint bindings", "actions: [{name: a}, {name: b, needs: [{action: a, bind: [{on: x}, {on: y, as: z.w}]}]}]\ndone: [{action: a, input: {x: '1', z: {w: '2'}}}, {action: b, input: {x: '1', y: '2'}}]",
 			"b", action.Legal, "", ""},
 		{"an approval that was needed was given", "actions: [{name: a, risk: 5, effect: none}]\ngoal: {approvers: [ana]}\ndone: [{action: a}]", "a", action.Gated, "reaches the threshold", ""},
+		{"a workflow that did not complete", flow, "open", action.Blocked, "admit", "workflow admit → open"},
+		{"a workflow that completed", flow + "done: [{workflow: admit, input: {customer: ada}, output: {file: F1}}]", "open", action.Legal, "", ""},
+		{"a workflow within a budget", flow + "goal: {limit: {calls: 9, tokens: 900}}\ndone: [{workflow: admit, input: {customer: ada}, output: {file: F1}}, {action: open, input: {customer: ada, file: F1}}]",
+			"open", action.Legal, "", ""},
+		{"a workflow in another version", strings.Replace(flow, "admit,", "admit, version: '2',", 1) + "done: [{workflow: admit, input: {customer: ada}}]", "open", action.Blocked, "admit", "workflow admit in version 2 → open"},
+		{"in that version", strings.Replace(flow, "admit,", "admit, version: '2',", 1) + "done: [{workflow: admit, version: '2', input: {customer: ada}, output: {file: F1}}]", "open", action.Legal, "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,6 +83,10 @@ func TestFaultsNameTheirLine(t *testing.T) {
 		{"unknown key", "actions:\n  - name: a\n    neds: [b]", `line 3: an action has no key "neds"; did you mean "needs"?`},
 		{"unknown key like none", "actions: []\nzzzzzz: 1", `line 2: the file has no key "zzzzzz"; known are agent, role, actions, goal, done`},
 		{"merge key", "x: &x {risk: 1}\nactions: [{name: a, <<: *x}]", `line 2: an action has no key "<<"`},
+		{"a need of nothing", "actions:\n  - name: a\n    needs:\n      - {on: x}", "line 4: a need names no action, and no workflow"},
+		{"a need of both", "actions: [{name: a, needs: [{action: b, workflow: c}]}]", "line 1: a need names an action and a workflow"},
+		{"a version of an action", "actions: [{name: a}, {name: b, needs: [{action: a, version: '2'}]}]", "which only workflows have"},
+		{"a workflow that was not ok", "actions: [{name: a}]\ndone: [{workflow: w, ok: false}]", "line 2: a workflow that is not ok did not complete"},
 		{"a list for text", "agent: [a]\nactions: [{name: a}]", "line 1: agent is a list, want text"},
 		{"a number for text", "actions: [{name: 7}]", "line 1: name is a number, want text"},
 		{"a fraction for a level", "actions: [{name: a, risk: 2.5}]", "line 1: risk is a number, want a whole number"},

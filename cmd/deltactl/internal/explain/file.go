@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
 // set is a file as written.
@@ -38,7 +39,9 @@ type declared struct {
 
 type need struct {
 	line     int
-	action   string
+	action   string // "" where it is that a workflow completed
+	workflow string
+	version  string // of the workflow, "" for any
 	binds    []bind
 	consumed bool
 	within   time.Duration
@@ -59,7 +62,10 @@ type goal struct {
 
 type call struct {
 	line          int
-	action        string
+	action        string // "" where a workflow completed
+	workflow      string
+	version       string
+	def           *workflow.Definition // that stands for it
 	input, output json.RawMessage
 	ok            bool
 	times         int64
@@ -112,7 +118,7 @@ func (a *declared) need(n *yaml.Node) error {
 	}
 	one := bind{line: n.Line}
 	err := mapping(n, "a need", append(one.fields(),
-		text("action", &d.action), truth("consumed", &d.consumed), duration("within", func(v time.Duration) { d.within = v }),
+		text("action", &d.action), text("workflow", &d.workflow), text("version", &d.version), truth("consumed", &d.consumed), duration("within", func(v time.Duration) { d.within = v }),
 		list("bind", func(n *yaml.Node) error {
 			b := bind{line: n.Line}
 			err := mapping(n, "a binding", b.fields()...)
@@ -123,11 +129,24 @@ func (a *declared) need(n *yaml.Node) error {
 		d.binds = append([]bind{one}, d.binds...)
 		err = errors.Join(err, one.check())
 	}
-	if err == nil && d.action == "" {
-		err = at(n, "a need names no action")
+	if err == nil {
+		err = of(n, "a need", d.action, d.workflow, d.version)
 	}
 	a.needs = append(a.needs, d)
 	return err
+}
+
+// of reports what names neither an action nor a workflow, or both.
+func of(n *yaml.Node, what, action, workflow, version string) error {
+	switch {
+	case action == "" && workflow == "":
+		return at(n, "%s names no action, and no workflow", what)
+	case action != "" && workflow != "":
+		return at(n, "%s names an action and a workflow: write one for each", what)
+	case action != "" && version != "":
+		return at(n, "%s asks for a version, which only workflows have here", what)
+	}
+	return nil
 }
 
 func (b *bind) fields() []field {
@@ -173,10 +192,16 @@ const maxTimes = 1000
 
 func (s *set) call(n *yaml.Node) error {
 	c := call{line: n.Line, ok: true, times: 1}
-	err := mapping(n, "a call", text("action", &c.action), document("input", &c.input), document("output", &c.output),
+	err := mapping(n, "a call", text("action", &c.action), text("workflow", &c.workflow), text("version", &c.version), document("input", &c.input), document("output", &c.output),
 		truth("ok", &c.ok), whole("times", func(v int64) { c.times = v }))
 	if err == nil && (c.times < 1 || c.times > maxTimes) {
 		err = at(n, "times is %d, want 1 to %d", c.times, maxTimes)
+	}
+	if err == nil {
+		err = of(n, "what was done", c.action, c.workflow, c.version)
+	}
+	if err == nil && !c.ok && c.workflow != "" {
+		err = at(n, "a workflow that is not ok did not complete: leave it out")
 	}
 	if err == nil && !c.ok && c.output != nil {
 		err = at(n, "a call that is not ok has no output")

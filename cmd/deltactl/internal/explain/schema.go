@@ -42,7 +42,7 @@ func pairs(actions []declared) (out [][2]side) {
 		for _, n := range a.needs {
 			for _, b := range n.binds {
 				for _, on := range b.on {
-					if b.output == "" {
+					if b.output == "" && n.workflow == "" {
 						out = append(out, [2]side{{a.name, on}, {n.action, b.theirs(on)}})
 					}
 				}
