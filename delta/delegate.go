@@ -39,7 +39,11 @@ func (b AgentBuilder) collectDelegable(a *Agent) (faults []error) {
 // delegate asks for a child and starts it. Where it is refused, nothing of what the goal brought along stays.
 func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 	e := t.engine
-	d, err := t.delegation(g)
+	parent, err := t.peek(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := t.delegation(g, parent.Task.Born)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +134,7 @@ func (e *Engine) later(err error, what string, who fmt.Stringer) {
 }
 
 // delegation checks a goal as the wish for a child.
-func (t *Task) delegation(g Goal) (engine.Delegation, error) {
+func (t *Task) delegation(g Goal, born string) (engine.Delegation, error) {
 	e := t.engine
 	open := g.Threshold == 0
 	if g.ID == "" {
@@ -140,7 +144,7 @@ func (t *Task) delegation(g Goal) (engine.Delegation, error) {
 	if err := action.CheckName(name); err != nil {
 		return engine.Delegation{}, fmt.Errorf("name of the child: %w", err)
 	}
-	g.ID = childID(t.ID(), name, g.flow != nil)
+	g.ID = childID(t.ID(), born, name, g.flow != nil)
 	s, err := e.taskState(g)
 	if err != nil {
 		return engine.Delegation{}, err
@@ -156,14 +160,14 @@ func (t *Task) delegation(g Goal) (engine.Delegation, error) {
 	return engine.Delegation{Name: name, State: s, Bound: b}, nil
 }
 
-// childID names the task of a child: readable, and no other parent's. That of an instance stays so short that what is made
+// childID names the task of a child: readable, and no other parent's, nor that of one which had the parent's id before. That of an instance stays so short that what is made
 // of it is a name, and so its own children's.
-func childID(parent, name string, flow bool) string {
+func childID(parent, born, name string, flow bool) string {
 	most := action.MaxName
 	if flow {
 		most = workflow.MaxInstance
 	}
-	h := sha256.Sum256([]byte(parent + "\n" + name))
+	h := sha256.Sum256([]byte(parent + "\n" + born + "\n" + name))
 	return name[:min(len(name), most-13)] + "." + hex.EncodeToString(h[:6])
 }
 

@@ -44,7 +44,7 @@ type PruneReport struct {
 
 // Prune drops the ledgers of tasks that ended before a time. Each is verified and sealed to its end, exported where that is
 // asked for, and leaves a checkpoint in its agent's own ledger, task_pruned, before anything is dropped; a run that is
-// interrupted is simply repeated. A ledger that is not what was written stays, and is part of the error, which does not
+// interrupted is simply repeated; of two at once the one that began last goes on (ErrPruning). A ledger that is not what was written stays, and is part of the error, which does not
 // keep the others from being dropped. The agent's own ledger stays. An id that was pruned is free
 // again: two tasks may have had it, one after the other, so an Export must not write one over the other.
 func (e *Engine) Prune(ctx context.Context, p Pruning) (PruneReport, error) {
@@ -58,7 +58,7 @@ func (e *Engine) Prune(ctx context.Context, p Pruning) (PruneReport, error) {
 	if !can {
 		return out, errors.New("prune: this store keeps its ledgers")
 	}
-	x := &pruner{Pruning: p, e: e, s: s, store: store, out: &out}
+	x := &pruner{Pruning: p, e: e, s: s, store: store, out: &out, who: e.newOwner()}
 	if err = x.run(ctx); err != nil {
 		err = fmt.Errorf("prune %s: %w", p.Agent, err)
 	}
@@ -96,13 +96,31 @@ type pruner struct {
 	s     *agentState
 	store memory.Forgetter
 	out   *PruneReport
+	who   string              // this run, which keeps others from pruning the agent
 	stale map[string][]queued // what other queues still hold of tasks that ended, by task
 }
 
 // queued is a member of a queue.
 type queued struct{ queue, member string }
 
-func (p *pruner) run(ctx context.Context) error {
+// ErrPruning says that somebody else began to prune the agent after this run did, and goes on with it.
+var ErrPruning = errors.New("another prune of this agent began since, and goes on in this one's place")
+
+func (p *pruner) run(ctx context.Context) (err error) {
+	if _, err := p.e.apply(ctx, engine.HoldPruning(p.Agent, p.who)); err != nil {
+		return failedStore(err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.e.cfg.StoreTimeout)
+		defer cancel()
+		if _, no := p.e.apply(ctx, engine.LetPrune(p.Agent, p.who)); no != nil && err == nil {
+			err = failedStore(no)
+		}
+	}()
+	return p.prune(ctx)
+}
+
+func (p *pruner) prune(ctx context.Context) error {
 	if err := p.gather(ctx); err != nil {
 		return err
 	}
@@ -111,10 +129,14 @@ func (p *pruner) run(ctx context.Context) error {
 		return err
 	}
 	for _, q := range begun {
-		if err := p.drop(ctx, q.Member); err != nil {
+		seen, err := engine.SeenLedgerOf(q.Member)
+		if err != nil {
 			return err
 		}
-		p.out.Resumed = append(p.out.Resumed, p.id(q.Member))
+		if err := p.drop(ctx, seen); err != nil {
+			return err
+		}
+		p.out.Resumed = append(p.out.Resumed, p.id(seen.Task))
 	}
 	ended, err := p.all(ctx, engine.QueueEnded, p.Before)
 	if err != nil {
@@ -201,29 +223,44 @@ func (p *pruner) one(ctx context.Context, q txn.Queued) error {
 		}
 	}
 	who := p.e.whoIs(p.By, p.Reason)
-	if _, err := p.e.apply(ctx, engine.Prune(p.Agent, q.Member, report.Head, done.Records, who)); err != nil {
+	seen := engine.SeenLedger{Task: q.Member, Records: done.Records, Head: report.Head}
+	switch reply, err := p.e.apply(ctx, engine.Prune(p.Agent, p.who, seen, who)); {
+	case err != nil:
 		return failedStore(err)
+	case !reply.OK:
+		return ErrPruning
 	}
-	if err := p.drop(ctx, q.Member); err != nil {
+	if err := p.drop(ctx, seen); err != nil {
 		return err
 	}
 	p.out.Pruned = append(p.out.Pruned, done)
 	return nil
 }
 
-// drop does what is left once the checkpoint is written.
-func (p *pruner) drop(ctx context.Context, task string) error {
+// drop does what is left once the checkpoint is written. Of an id that was used anew since, by a prune that got further than
+// its queue says, nothing is touched.
+func (p *pruner) drop(ctx context.Context, seen engine.SeenLedger) error {
 	ctx, cancel := context.WithTimeout(ctx, p.e.cfg.StoreTimeout)
 	defer cancel()
-	if err := p.store.Forget(ctx, p.Agent, task); err != nil {
+	err := p.store.Forget(ctx, p.Agent, seen.Task, seen.Records, seen.Head)
+	anew := errors.Is(err, memory.ErrKept) || errors.Is(err, memory.ErrAnother)
+	if err != nil && !anew {
 		return err
 	}
-	p.e.keeper.unmark(book{p.Agent, task})
-	x := engine.Pruned(p.Agent, task)
-	for _, q := range p.stale[task] {
-		x.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: q.queue, Val: q.member})
+	if !anew {
+		p.e.keeper.unmark(book{p.Agent, seen.Task})
+		x := engine.Pruned(p.Agent, seen, false)
+		for _, q := range p.stale[seen.Task] {
+			x.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: q.queue, Val: q.member})
+		}
+		switch reply, err := p.e.apply(ctx, x); {
+		case err != nil:
+			return failedStore(err)
+		case reply.OK:
+			return nil
+		}
 	}
-	if _, err := p.e.apply(ctx, x); err != nil {
+	if _, err := p.e.apply(ctx, engine.Pruned(p.Agent, seen, true)); err != nil {
 		return failedStore(err)
 	}
 	return nil

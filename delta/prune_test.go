@@ -37,11 +37,11 @@ func (f *faint) Apply(ctx context.Context, t *txn.Txn) (txn.Reply, error) {
 	return f.InProcess.Apply(ctx, t)
 }
 
-func (f *faint) Forget(ctx context.Context, agent, task string) error {
+func (f *faint) Forget(ctx context.Context, agent, task string, records int64, head string) error {
 	if f.forgets.Add(-1) < 0 {
 		return errFaint
 	}
-	return f.InProcess.Forget(ctx, agent, task)
+	return f.InProcess.Forget(ctx, agent, task, records, head)
 }
 
 // old is an engine with tasks that ended long ago.
@@ -50,6 +50,7 @@ type old struct {
 	store  *faint
 	engine *delta.Engine
 	agent  *delta.Agent
+	act    delta.Definition
 	by     delta.Identity
 	passed atomic.Int64
 	start  time.Time
@@ -81,7 +82,7 @@ func newOld(t *testing.T, tasks int) *old {
 	}).Describe("Act").Risk(1).MustBuild()
 	ask := delta.Define("ask", func(*delta.Context, bill) mo.Result[string] { return mo.Ok("done") }).
 		Describe("Ask").Risk(1).RequireApproval().MustBuild()
-	o.agent = delta.NewAgent("desk").Grant(act, ask).MustBuild()
+	o.act, o.agent = act, delta.NewAgent("desk").Grant(act, ask).MustBuild()
 	for i := range tasks {
 		o.task(fmt.Sprint("t", i), "a", "b")
 	}

@@ -140,6 +140,7 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 		undo()
 		return nil, fmt.Errorf("start: %w", failedStore(err))
 	}
+	s.Born = e.cfg.ID()
 	x := engine.Start(s, e.clock(), until)
 	engine.Drop(x, drop)
 	if made != nil {

@@ -78,6 +78,12 @@ func (b *book) read(from int64, limit int) []txn.Stored {
 	return out
 }
 
+// ends reports whether the book has so many records, of which the last one has that link.
+func (b *book) ends(n int64, link string) bool {
+	last := b.read(n, 1)
+	return b.n == n && (n == 0 || len(last) == 1 && last[0].Link == link)
+}
+
 // cut drops the records up to one that is not the last. Pages go as a whole, and of the first one left what is dropped.
 func (b *book) cut(upto int64) {
 	if upto <= b.gone {

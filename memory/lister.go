@@ -16,9 +16,10 @@ type Lister interface {
 
 // Forgetter is implemented by stores that can drop the ledger of a task that is over.
 type Forgetter interface {
-	// Forget drops what is left of a task: its ledger and its links. It is an error while the task's state is still kept, see
-	// [Store.Apply]; a task of which nothing is left is none. Queues may still name it.
-	Forget(ctx context.Context, agent, task string) error
+	// Forget drops what is left of a task, in one step: the ledger that was seen, of so many records of which the last one has
+	// that link, and its links. It is ErrKept while the task's state is kept, see [Store.Apply], and ErrAnother where another
+	// ledger stands there, because the id was used anew; a task of which nothing is left is no error. Queues may still name it.
+	Forget(ctx context.Context, agent, task string, records int64, head string) error
 }
 
 // Cutter is implemented by stores that can drop the beginning of an agent's own ledger.
@@ -39,6 +40,9 @@ var (
 // ErrKept is returned by Forget while a task's state is still kept.
 var ErrKept = errors.New("the task's state is still kept: its ledger may still grow")
 
+// ErrAnother is returned by Forget where the ledger of a task is not the one that was seen.
+var ErrAnother = errors.New("another ledger stands there: the task was begun anew")
+
 // Agents implements [Lister].
 func (s *InProcess) Agents(ctx context.Context, after string, limit int) ([]string, error) {
 	if err := s.open(ctx); err != nil {
@@ -56,7 +60,7 @@ func (s *InProcess) Agents(ctx context.Context, after string, limit int) ([]stri
 }
 
 // Forget implements [Forgetter].
-func (s *InProcess) Forget(ctx context.Context, agent, task string) error {
+func (s *InProcess) Forget(ctx context.Context, agent, task string, records int64, head string) error {
 	a, err := s.lock(ctx, agent, false)
 	if err != nil {
 		return err
@@ -69,6 +73,8 @@ func (s *InProcess) Forget(ctx context.Context, agent, task string) error {
 		return nil
 	case !k.expired:
 		return fmt.Errorf("forget task %q of agent %q: %w", task, agent, ErrKept)
+	case !k.book.ends(records, head):
+		return fmt.Errorf("forget task %q of agent %q: %w", task, agent, ErrAnother)
 	}
 	delete(a.tasks, task)
 	return nil

@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/ledger"
@@ -84,23 +86,66 @@ func AgentOf(name string, c Card) (*Agent, error) {
 	return a, nil
 }
 
-// Prune writes into the agent's own ledger that a task's ledger, which was found whole, is about to be dropped: the link of
-// its last record and how many it had. The task moves to [QueuePruned], so that who goes on after a crash does not write it
-// again.
-func Prune(agent, task, head string, records int64, who Who) *txn.Txn {
-	e := ledger.Event{V: ledger.Version, Type: ledger.TaskPruned, At: who.At, Agent: agent, Child: task, Digest: head, ToSeq: records}
-	e.Identity, e.Reason = who.Identity, who.Reason
+// pruneHold is how long it is remembered who prunes an agent, µs; each ledger begins it anew.
+const pruneHold = int64(10 * 60 * 1e6)
+
+// HoldPruning makes somebody the one who prunes the agent: whoever did before goes on no more, if it is still there.
+func HoldPruning(agent, who string) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Phase: txn.Plain}
-	t.Add(txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)},
-		txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueEnded, Val: task}, txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueuePruned, Val: task})
+	t.Add(txn.Clause{Op: txn.Set, Scope: txn.Agent, Key: tokenPruning, To: who, N: pruneHold})
 	return t
 }
 
-// Pruned takes a task out of the last queues that name it, once its ledger is gone.
-func Pruned(agent, task string) *txn.Txn {
+// LetPrune is the end of HoldPruning.
+func LetPrune(agent, who string) *txn.Txn {
 	t := &txn.Txn{Agent: agent, Phase: txn.Plain}
-	for _, q := range []string{QueueHistory, QueuePruned} {
-		t.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: q, Val: task})
+	t.Add(txn.Clause{Op: txn.Take, Scope: txn.Agent, Key: tokenPruning, From: who, N: -1, Soft: true})
+	return t
+}
+
+// Prune writes into the agent's own ledger that a task's ledger, which was found whole, is about to be dropped: the link of
+// its last record and how many it had. [QueuePruned] names it until it is, so that who goes on after a crash does not write
+// it again. Refused where pruner does not hold the pruning any more.
+func Prune(agent, pruner string, seen SeenLedger, who Who) *txn.Txn {
+	e := ledger.Event{V: ledger.Version, Type: ledger.TaskPruned, At: who.At, Agent: agent, Child: seen.Task, Digest: seen.Head, ToSeq: seen.Records}
+	e.Identity, e.Reason = who.Identity, who.Reason
+	t := &txn.Txn{Agent: agent, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Have, Scope: txn.Agent, Key: tokenPruning, From: pruner}, txn.Clause{Op: txn.Set, Scope: txn.Agent, Key: tokenPruning, To: pruner, N: pruneHold},
+		txn.Clause{Op: txn.Event, Scope: txn.Agent, Val: eventText(&e)},
+		txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueEnded, Val: seen.Task}, txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueuePruned, Val: seen.member()})
+	return t
+}
+
+// SeenLedger is the ledger of a task as a pruner verified it: an id may be used anew once it was dropped.
+type SeenLedger struct {
+	Task    string
+	Records int64
+	Head    string // link of the last record
+}
+
+func (s SeenLedger) member() string {
+	return s.Task + "\n" + strconv.FormatInt(s.Records, 10) + "\n" + s.Head
+}
+
+// SeenLedgerOf reads a member of [QueuePruned].
+func SeenLedgerOf(member string) (s SeenLedger, err error) {
+	parts := strings.Split(member, "\n")
+	if len(parts) != 3 {
+		return s, fmt.Errorf("queue %s: member %q", QueuePruned, member)
+	}
+	s.Task, s.Head = parts[0], parts[2]
+	s.Records, err = strconv.ParseInt(parts[1], 10, 64)
+	return s, err
+}
+
+// Pruned takes a ledger that is gone out of its queue. Where its task was not begun anew it was all there was of it, and the
+// history forgets it too.
+func Pruned(agent string, seen SeenLedger, anew bool) *txn.Txn {
+	t := &txn.Txn{Agent: agent, Phase: txn.Plain}
+	t.Add(txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueuePruned, Val: seen.member()})
+	if !anew {
+		t.Task = seen.Task
+		t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Task, Key: cellTask}, txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueHistory, Val: seen.Task})
 	}
 	return t
 }

@@ -11,6 +11,7 @@ import (
 
 // Tally is a child as its own shard tells of it at one moment.
 type Tally struct {
+	Task       string // of the child, "" where that does not matter: the parent's id may have been used anew
 	Status     Status
 	Reason     string
 	Conclusion *action.Conclusion
@@ -23,7 +24,7 @@ type Tally struct {
 // TallyOf reads the tally of a child.
 func TallyOf(v *View) Tally {
 	acc := v.Account()
-	return Tally{Status: v.Task.Status, Reason: v.Task.Reason, Conclusion: v.Task.Conclusion, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
+	return Tally{Task: v.Task.ID, Status: v.Task.Status, Reason: v.Task.Reason, Conclusion: v.Task.Conclusion, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
 }
 
 // Open reports whether calls of the child are still under way, or of unknown outcome.
@@ -40,6 +41,8 @@ func ChargeChild(v *View, name string, t Tally, at int64) (x *txn.Txn, heir stri
 	switch {
 	case err != nil:
 		return nil, "", err
+	case t.Task != "" && t.Task != c.Task:
+		return nil, "", nil // another task has the parent's id
 	case ver == 0:
 		return nil, "", fmt.Errorf("task %s of agent %s has no child %q", v.Task.ID, v.Task.Agent, name)
 	case !t.Status.Ended(), c.Status == ChildEnded && t.Rev <= c.Rev, t.Unstarted && c.Status != ChildQueued:

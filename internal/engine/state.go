@@ -27,6 +27,7 @@ const (
 	tokenUnknown = "u/"         // Task: + intent; its outcome is not known, its value names the counters, a line each
 	tokenVotes   = "v/"         // Task: + digest; the number of the last change of its votes, its value the votes
 	tokenGlass   = "glass"      // Task: open:ID; an operator's override, its value a Glass
+	tokenPruning = "pruning"    // Agent: who prunes, for a while
 	tokenLast    = "last/"      // Agent: + action; TASK and digest of the call approved last
 	tokenNo      = "n/"         // Task: + action, version and value; the mark of the request that a person rejected
 	countUnknown = "unknown/"   // Task: + action and input; intents of unknown outcome
@@ -86,6 +87,7 @@ const (
 type TaskState struct {
 	ID        string       `json:"id"`
 	Agent     string       `json:"agent"`
+	Born      string       `json:"born,omitempty"` // tells it from others that had its id, of which the ledger was dropped; a child's id does
 	Goal      string       `json:"goal,omitempty"`
 	Told      string       `json:"told,omitempty"` // of a task about somebody: goal and storylines, sealed; digests are in their places
 	Limit     action.Limit `json:"limit,omitzero"`

@@ -64,7 +64,7 @@ func (s *Store) Agents(ctx context.Context, after string, limit int) ([]string, 
 }
 
 // Forget implements [memory.Forgetter].
-func (s *Store) Forget(ctx context.Context, agent, task string) error {
+func (s *Store) Forget(ctx context.Context, agent, task string, records int64, head string) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -73,14 +73,23 @@ func (s *Store) Forget(ctx context.Context, agent, task string) error {
 	if err != nil {
 		return s.done(ctx, "forget", err)
 	}
+	kept := fmt.Errorf("forget task %q of agent %q: %w", task, agent, memory.ErrKept)
 	if n > 0 {
-		return fmt.Errorf("forget task %q of agent %q: %w", task, agent, memory.ErrKept)
+		return kept
 	}
 	if err := s.notePruned(ctx, agent, task); err != nil {
 		return err
 	}
-	err = s.client.Unlink(ctx, k.records(task), k.ends(task), k.ledger(task), k.links(task), k.odd(task)).Err()
-	return s.done(ctx, "forget", err)
+	keys := []string{k.task(task), k.ledger(task), k.links(task), k.odd(task), k.records(task), k.ends(task)}
+	switch found, err := redis.NewScript(s.run.forget.text).Run(ctx, s.client, keys, records, head).Int(); {
+	case err != nil:
+		return s.done(ctx, "forget", err)
+	case found == 1:
+		return kept
+	case found == 2:
+		return fmt.Errorf("forget task %q of agent %q: %w", task, agent, memory.ErrAnother)
+	}
+	return nil
 }
 
 // cutMost is how many records are dropped in one step: the server does nothing else meanwhile.

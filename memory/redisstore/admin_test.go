@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -52,14 +53,16 @@ func TestForgetWaitsForTheState(t *testing.T) {
 	s := open(t, redisstore.Config{URL: srv.URL(), Keep: 20 * time.Millisecond})
 	_, err := s.Apply(ctx, put("a", "1"))
 	require.NoError(t, err)
-	require.ErrorIs(t, s.Forget(ctx, "a", "t"), memory.ErrKept)
+	require.ErrorIs(t, s.Forget(ctx, "a", "t", 1, ""), memory.ErrKept)
 	_, err = s.Apply(ctx, &txn.Txn{Agent: "a", Task: "t", Phase: txn.Plain, Clauses: []txn.Clause{{Op: txn.Expire, Scope: txn.Task}}})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return s.Forget(ctx, "a", "t") == nil }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return errors.Is(s.Forget(ctx, "a", "t", 2, ""), memory.ErrAnother) }, 30*time.Second, 10*time.Millisecond, "not the ledger that was seen")
+	require.ErrorIs(t, s.Forget(ctx, "a", "t", 1, strings.Repeat("a", 64)), memory.ErrAnother)
+	require.NoError(t, s.Forget(ctx, "a", "t", 1, ""))
 	keys, err := srv.Client(t).Keys(ctx, "delta:{a}:*:t").Result()
 	require.NoError(t, err)
 	assert.Empty(t, keys)
-	require.NoError(t, s.Forget(ctx, "a", "t"), "what is not there is forgotten")
+	require.NoError(t, s.Forget(ctx, "a", "t", 1, ""), "what is not there is forgotten")
 }
 
 // Who knows layout 3 alone would number an agent's records anew: it must not open what was cut.

@@ -36,8 +36,11 @@ var recordsText string
 //go:embed cut.lua
 var cutText string
 
+//go:embed forget.lua
+var forgetText string
+
 // scripts are called by their hash, and sent again where the server has forgotten them.
-type scripts struct{ apply, load, queued, remember, records, cut script }
+type scripts struct{ apply, load, queued, remember, records, cut, forget script }
 
 // script is one with its hash.
 type script struct{ text, hash string }
@@ -47,7 +50,7 @@ func newScript(text string) script { return script{text, redis.NewScript(text).H
 func newScripts(edit func(text string) string) scripts {
 	return scripts{
 		newScript(edit(applyText)), newScript(edit(loadText)), newScript(edit(queuedText)), newScript(edit(rememberText)),
-		newScript(edit(recordsText)), newScript(edit(cutText)),
+		newScript(edit(recordsText)), newScript(edit(cutText)), newScript(edit(forgetText)),
 	}
 }
 
