@@ -155,15 +155,7 @@ func (r *flowRun) gone() workflow.Event {
 }
 
 // rulesNow names the rules of the policy, "" where they have no version.
-func (e *Engine) rulesNow() string {
-	if e.cfg.Policy == nil {
-		return ""
-	}
-	if v, ok := policy.Pinned(e.cfg.Policy).(interface{ Version() string }); ok {
-		return v.Version()
-	}
-	return ""
-}
+func (e *Engine) rulesNow() string { return policy.VersionOf(e.cfg.Policy) }
 
 // compensate undoes a call that completed.
 func (r *flowRun) compensate(ctx context.Context, c workflow.Command) (*workflow.Event, error) {

@@ -274,10 +274,37 @@ func TestExecutionParksOnApprovalAndGoesOn(t *testing.T) {
 	}
 }
 
+// Rules that say themselves which they are, that hand out those in force, or both, as a file that is read again does.
 func TestDeniedStepWaitsForOtherRules(t *testing.T) {
+	for name, of := range map[string]func(*reloaded) policy.Policy{
+		"named":           func(r *reloaded) policy.Policy { return r },
+		"changing, named": func(r *reloaded) policy.Policy { return spoken{handed{r}} },
+		"changing":        func(r *reloaded) policy.Policy { return handed{r} },
+		"one of several":  func(r *reloaded) policy.Policy { return policy.All(spoken{handed{r}}) },
+	} {
+		t.Run(name, func(t *testing.T) { testOtherRules(t, of) })
+	}
+}
+
+// handed hands out the rules in force.
+type handed struct{ of *reloaded }
+
+func (h handed) Decide(r policy.Request) (policy.Decision, error) { return h.of.Decide(r) }
+
+func (h handed) Current() policy.Policy {
+	v := h.of.Version()
+	return &reloaded{version: v[1:]}
+}
+
+// spoken says which they are, too.
+type spoken struct{ handed }
+
+func (n spoken) Version() string { return n.of.Version() }
+
+func testOtherRules(t *testing.T, of func(*reloaded) policy.Policy) {
 	w := newFloor(t)
 	rules := &reloaded{}
-	w.cfg.Policy = rules
+	w.cfg.Policy = of(rules)
 	d := one(execute("pay", "charge"))
 	e := w.engine(d)
 	i := w.start(e, d, delta.Goal{Approvers: []string{"ana"}})

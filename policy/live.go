@@ -19,18 +19,23 @@ type Versioned interface {
 	Version() string
 }
 
-// VersionOf names the rules in force, "" where a policy does not say, or panics.
+// VersionOf names the rules in force, of a [Changing] policy that does not say so itself those that are current; "" where a
+// policy does not say, or panics.
 func VersionOf(p Policy) (version string) {
-	v, ok := p.(Versioned)
-	if !ok {
-		return ""
-	}
 	defer func() {
 		if recover() != nil {
 			version = ""
 		}
 	}()
-	return v.Version()
+	if v, ok := p.(Versioned); ok {
+		return v.Version()
+	}
+	if c, ok := p.(Changing); ok {
+		if v, ok := c.Current().(Versioned); ok {
+			return v.Version()
+		}
+	}
+	return ""
 }
 
 // Pinned returns a policy that answers by one set of rules: of a [Changing] policy those that are current when it is first
