@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -109,6 +110,9 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 			continue
 		}
 		t.advance(out.Txn, reply, nil)
+		if out.Refusal == nil { // also of a child that waits: another worker may start it, which may not have the agent
+			e.later(errors.Join(e.leaveCard(ctx, who.state), e.noteConfig(ctx, who.state)), "declare the agent of a child", child)
+		}
 		if out.Refusal == nil && out.Child.Status == engine.ChildActive {
 			e.later(e.startChild(ctx, t.agent.name, t.local, d.Name), "start a child", child)
 		}

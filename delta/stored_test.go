@@ -197,3 +197,24 @@ func TestTasksInPages(t *testing.T) {
 	_, err := operates.Tasks(ctx, delta.TaskQuery{After: "x"})
 	require.ErrorContains(t, err, "no place")
 }
+
+// An agent that nobody registered, and that only ever works for others, leaves its card all the same.
+func TestADelegateLeavesItsCard(t *testing.T) {
+	works, operates, _, _ := shop(t)
+	ctx := t.Context()
+	help := delta.NewAgent("help").Grant(nod).MustBuild()
+	boss := delta.NewAgent("boss").MayDelegate(nod).MustBuild()
+	task, err := works.Start(ctx, delta.Goal{ID: "t1", Agent: boss, Delegation: delta.Delegation{Active: 1}})
+	require.NoError(t, err)
+	for _, name := range []string{"first", "waits"} {
+		_, err = task.Delegate(ctx, delta.Goal{ID: name, Agent: help})
+		require.NoError(t, err)
+	}
+	require.NoError(t, operates.Adopt(ctx, "help"))
+	risks, err := operates.Risks(ctx, "help")
+	require.NoError(t, err)
+	require.Len(t, risks, 1)
+	assert.Equal(t, "nod", risks[0].Action)
+}
+
+var nod = delta.Define("nod", func(*delta.Context, bill) mo.Result[string] { return mo.Ok("yes") }).Describe("Nod").Risk(1).Cost(action.Cost{Tokens: 10}).MustBuild()
