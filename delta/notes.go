@@ -11,19 +11,25 @@ import (
 const (
 	// recallLimit is how many notes Recall returns.
 	recallLimit = 10
-	// recallSealed is how many of the newest notes are looked through for those of the task's subject: the store cannot rank
-	// what it cannot read.
+	// recallSealed is how many of the newest notes are looked through for those of the task's subject, where the store cannot
+	// rank what it cannot read, and for those of its tenant where others have some.
 	recallSealed = 500
 	// sealedNote begins a note that is sealed.
 	sealedNote = "sealed note "
 )
 
-// remember adds a note to the agent's memory. That of a task about somebody can be read in tasks about the same alone.
+// remember adds a note to the agent's memory, for tasks of the same tenant. That of a task about somebody can be read in tasks
+// about the same alone.
 func (t *Task) remember(ctx context.Context, n memory.Note) error {
 	about, err := t.about(ctx)
 	if err != nil {
 		return err
 	}
+	s, err := t.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	n.Tenant = s.Tenant
 	if about == aboutSomebody {
 		v, err := t.vault(ctx, false)
 		if err != nil {
@@ -36,30 +42,37 @@ func (t *Task) remember(ctx context.Context, n memory.Note) error {
 
 func aboutNote(agent string) string { return "note\n" + agent }
 
-// recall returns the notes most relevant to a query: of those that anybody may read, and those about whom the task is about.
+// recall returns the notes most relevant to a query, of those of the task's tenant: that anybody there may read, and about whom
+// the task is about.
 func (t *Task) recall(ctx context.Context, query string) ([]memory.Note, error) {
 	about, err := t.about(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s, err := t.configuration(ctx)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere := func(n memory.Note) bool { return n.Tenant != s.Tenant }
 	found, err := t.engine.store.Recall(ctx, t.agent.name, query, recallLimit)
-	if err != nil || about != aboutSomebody && !slices.ContainsFunc(found, isSealed) {
+	if err != nil || about != aboutSomebody && !slices.ContainsFunc(found, func(n memory.Note) bool { return isSealed(n) || elsewhere(n) }) {
 		return found, err
 	}
 	newest, err := t.engine.store.Recall(ctx, t.agent.name, "", recallSealed)
 	if err != nil {
 		return nil, err
 	}
+	newest = slices.DeleteFunc(newest, elsewhere)
 	var own []memory.Note
 	if about == aboutSomebody {
 		if own, err = t.ownNotes(ctx, newest); err != nil {
 			return nil, err
 		}
 	}
-	if query == "" {
+	if query == "" || slices.ContainsFunc(found, elsewhere) { // those of others may have crowded out its own
 		found = newest
 	}
-	found = append(slices.DeleteFunc(found, isSealed), own...)
+	found = append(slices.DeleteFunc(slices.Clone(found), isSealed), own...)
 	slices.SortStableFunc(found, func(a, b memory.Note) int { return a.At.Compare(b.At) })
 	return memory.Rank(found, query, recallLimit), nil
 }

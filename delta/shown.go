@@ -35,6 +35,8 @@ type LastApproved struct {
 	At       time.Time
 	Differs  []approval.Difference // empty: in nothing
 	MoreThan int                   // how many more differences there are
+	// Elsewhere says that it was about another subject or for another tenant: then nothing more of it is said.
+	Elsewhere bool
 }
 
 // dress adds what is shown beside the request. What cannot be read is left out: the request itself is what counts.
@@ -89,6 +91,13 @@ func (e *Engine) lastApproved(ctx context.Context, s *agentState, a *Approval, s
 	_, q, err := engine.ReadAsk(v, digest, v.Snap.Now)
 	if err != nil {
 		return nil
+	}
+	now, err := e.lookAtTask(ctx, a.Agent, a.Request.Task)
+	if err != nil {
+		return nil
+	}
+	if now.Task.Tenant != v.Task.Tenant || now.Task.Subject != v.Task.Subject {
+		return &LastApproved{At: time.UnixMicro(at), Elsewhere: true}
 	}
 	last := &LastApproved{Task: t.ID(), At: time.UnixMicro(at)}
 	last.Differs, last.MoreThan, err = approval.Differences(e.asked(ctx, s, &q), e.asked(ctx, s, &a.Request), secrets)
@@ -149,6 +158,10 @@ func (a Approval) explainInput(p *sheet) {
 	p.lines("input", lines)
 	if a.Last == nil {
 		p.line("changed", "no call of this action was approved before")
+		return
+	}
+	if a.Last.Elsewhere {
+		p.line("changed", fmt.Sprintf("the call approved last (%s) was about somebody else, or for another tenant", a.Last.At.UTC().Format(time.RFC3339)))
 		return
 	}
 	lines = []string{fmt.Sprintf("since the call approved last (%s, %s):", a.Last.At.UTC().Format(time.RFC3339), a.Last.Task)}

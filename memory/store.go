@@ -69,6 +69,7 @@ type Store interface {
 
 // Note is something an agent's function chose to remember.
 type Note struct {
+	Tenant  string // for whom the task worked
 	Task    string
 	Intent  string
 	Kind    string

@@ -36,7 +36,7 @@ func (e *env) recall(agent, query string, limit int) []string {
 
 func notesRound(e *env) {
 	from := e.load(nil).Now
-	n := memory.Note{Task: "t", Intent: "i", Kind: "fact", Content: "Zoë paid 3.50 €\n\x01 \"twice\""}
+	n := memory.Note{Tenant: "acme", Task: "t", Intent: "i", Kind: "fact", Content: "Zoë paid 3.50 €\n\x01 \"twice\""}
 	e.remember("a", n)
 	to := e.load(nil).Now
 	got, err := e.Store.Recall(e.ctx, "a", "zoë", 9)

@@ -372,6 +372,7 @@ func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queue
 
 // note is a note as it is stored, behind its time.
 type note struct {
+	Tenant  string `json:"tenant,omitempty"`
 	Task    string `json:"task,omitempty"`
 	Intent  string `json:"intent,omitempty"`
 	Kind    string `json:"kind,omitempty"`
@@ -386,7 +387,7 @@ func (s *Store) Remember(ctx context.Context, agent string, n memory.Note) error
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	text, err := json.Marshal(note{n.Task, n.Intent, n.Kind, n.Content})
+	text, err := json.Marshal(note{n.Tenant, n.Task, n.Intent, n.Kind, n.Content})
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
@@ -426,7 +427,7 @@ func (s *Store) Recall(ctx context.Context, agent, query string, limit int) ([]m
 		if err := errors.Join(json.Unmarshal([]byte(text[digits:]), &n), r.err); err != nil {
 			return nil, fmt.Errorf("redis: recall: %w", err)
 		}
-		all = append(all, memory.Note{Task: n.Task, Intent: n.Intent, Kind: n.Kind, Content: n.Content, At: time.UnixMicro(r.number(text[:digits])).UTC()})
+		all = append(all, memory.Note{Tenant: n.Tenant, Task: n.Task, Intent: n.Intent, Kind: n.Kind, Content: n.Content, At: time.UnixMicro(r.number(text[:digits])).UTC()})
 	}
 	return memory.Rank(all, query, limit), nil
 }
