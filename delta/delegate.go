@@ -110,6 +110,9 @@ func (t *Task) delegate(ctx context.Context, g Goal) (child *Child, err error) {
 			continue
 		}
 		t.advance(out.Txn, reply, nil)
+		if out.Muted {
+			t.mute(ctx, out.Refusal.Code, d.Name) // no call of a planner, whose rules it would have broken
+		}
 		if out.Refusal == nil { // also of a child that waits: another worker may start it, which may not have the agent
 			e.later(errors.Join(e.leaveCard(ctx, who.state), e.noteConfig(ctx, who.state)), "declare the agent of a child", child)
 		}

@@ -125,3 +125,30 @@ func TestAllRefusalsAreRecordedWhereThatIsAskedFor(t *testing.T) {
 	assert.Equal(t, 60, single)
 	assert.Zero(t, counted)
 }
+
+// Delegations that are refused count among them.
+func TestRefusedDelegationsAreBounded(t *testing.T) {
+	l := newLoud(t, delta.Config{Refusals: 5})
+	other := delta.NewAgent("other").Grant(delta.Define("alien", func(*delta.Context, bill) mo.Result[string] { return mo.Ok("") }).Describe("Alien").Risk(1).MustBuild()).MustBuild()
+	for i := range 40 {
+		_, err := l.task.Delegate(t.Context(), delta.Goal{ID: fmt.Sprint("c", i), Agent: other, Threshold: 5})
+		require.Error(t, err)
+		require.NotNil(t, action.FailureOf(err), err)
+	}
+	require.NoError(t, l.engine.Sync(t.Context()))
+	records, _, err := l.task.Ledger(t.Context())
+	require.NoError(t, err)
+	single, counted := 0, int64(0)
+	for _, r := range records {
+		e, err := ledger.Decode(r.Val)
+		require.NoError(t, err)
+		switch e.Type {
+		case ledger.ChildRefused:
+			single++
+		case ledger.RefusalsCounted:
+			counted += e.ToSeq
+		}
+	}
+	assert.Equal(t, 5, single)
+	assert.EqualValues(t, 32, counted, "16, as many again, and the rest when the engine closes")
+}

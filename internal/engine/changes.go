@@ -78,6 +78,8 @@ func (c *changes) of(e, held *ledger.Event, text string) {
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueReports, Val: e.Task}) // whoever has a parent tells it
 	case ledger.Resolved:
 		c.resolved(e, held)
+	case ledger.ChildRefused:
+		c.refusedOnce(e)
 	case ledger.BreakerCount:
 		c.add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFailures, Val: failureMember(e), N: e.Expires})
 	case ledger.FlowDone:

@@ -198,6 +198,7 @@ type Delegated struct {
 	Lease   *PoolNeed // is to be leased before it can be decided; where that fails, ask again with Leased
 	Txn     *txn.Txn
 	Refusal *action.Failure
+	Muted   bool // it is to be counted: enough refusals of the task were recorded one by one
 	Child   Child
 }
 
@@ -243,6 +244,9 @@ func Delegate(rules *Rules, v *View, d Delegation) (Delegated, error) {
 	e.Child, e.Reserved, e.Pools = d.Name, c.Held, c.Pools
 	if f != nil {
 		e.Type, e.Code, e.Failure, e.Reserved, e.Pools = ledger.ChildRefused, f.Code, f, action.Cost{}, nil
+		if r.tally(&e) { // it is true by the pins alone
+			return Delegated{Txn: t, Refusal: f, Muted: true}, nil
+		}
 		write(t, &e, nil)
 		return Delegated{Txn: t, Refusal: f}, nil
 	}
