@@ -165,11 +165,25 @@ type CancelMode struct {
 // Cancel ends the instance: what completed is undone unless it is to be kept. It returns once that is recorded; the undoing is
 // work like any other. [Task.Cancel] of its task stops it at once and undoes nothing. Anybody whom the engine knows may
 // cancel: to stop is never worse than to go on.
+// One that no worker has begun, and whose workflow is not here, is ended with its task.
 func (i *Instance) Cancel(ctx context.Context, by Identity, mode CancelMode, reason string) error {
-	return i.tell(ctx, "cancel", by, func(*workflow.State) (workflow.Event, []string, error) {
+	err := i.tell(ctx, "cancel", by, func(*workflow.State) (workflow.Event, []string, error) {
 		return workflow.Event{Kind: workflow.Cancelled, By: by.name, Text: action.Cut(reason), After: mode.After, Keep: mode.Keep}, []string{approval.Anybody}, nil
 	})
+	if errors.Is(err, notBegun{}) {
+		return i.t.CancelBy(ctx, by, reason)
+	}
+	return err
 }
+
+// notBegun is [ErrNoWorkflow] of an instance whose ledger does not hold its workflow yet either.
+type notBegun struct{}
+
+func (notBegun) Error() string {
+	return "no worker has begun it yet, and its workflow is not here: try again once one has, or where the workflow is"
+}
+
+func (notBegun) Unwrap() error { return ErrNoWorkflow }
 
 // ErrNotWaiting is returned where a person's word comes to nothing: the instance, or the step, does not wait for it, or no more.
 var ErrNotWaiting = errors.New("nothing waits for that now")
@@ -204,6 +218,9 @@ func (i *Instance) tell(ctx context.Context, what string, by Identity, event fun
 	}
 	defer e.inside.Done()
 	def, err := e.definitionIn(ctx, t.agent.name, t.local, &i.of)
+	if errors.Is(err, ErrNoWorkflow) {
+		err = notBegun{}
+	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, i, err)
 	}

@@ -87,7 +87,7 @@ func AgentOf(name string, c Card) (*Agent, error) {
 }
 
 // pruneHold is how long it is remembered who prunes an agent, µs; each ledger begins it anew.
-const pruneHold = int64(10 * 60 * 1e6)
+const pruneHold = int64(24 * 3600 * 1e6)
 
 // HoldPruning makes somebody the one who prunes the agent: whoever did before goes on no more, if it is still there.
 func HoldPruning(agent, who string) *txn.Txn {
