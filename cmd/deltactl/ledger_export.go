@@ -177,7 +177,7 @@ func (f *exportFlags) names(c *cobra.Command, d *desk, args []string) (names []s
 		return args, nil
 	}
 	for _, agent := range args {
-		if err := d.engine.Adopt(c.Context(), agent); err != nil {
+		if err := d.know(c.Context(), agent); err != nil {
 			return nil, err
 		}
 		if own, _, err := d.engine.Ledger(c.Context(), agent); err != nil {

@@ -251,7 +251,7 @@ func kill(c *cobra.Command, d *desk, agents []string, reason string, did *deeds)
 		err = d.agents(c.Context(), "", one)
 	}
 	for _, name := range agents {
-		if err := d.adopt(c.Context(), name); err != nil {
+		if err := d.know(c.Context(), name); err != nil {
 			faults = append(faults, err)
 			continue
 		}
