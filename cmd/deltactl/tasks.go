@@ -44,6 +44,7 @@ type taskRow struct {
 	Waiting   int        `json:"waiting"`
 	Unknown   int        `json:"unknown"`
 	Budget    any        `json:"budget"`
+	Needs     string     `json:"needs,omitempty"` // what somebody has to do, where that was looked for
 }
 
 func newTaskRow(s delta.TaskStanding) taskRow {
