@@ -16,7 +16,7 @@ import (
 func TestApprovedLast_IsOfTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := &View{Snap: &txn.Snapshot{}}
-	v.Snap.Agent.Tokens = map[string]txn.Token{}
+		v.Snap.Agent.Tokens = map[string]txn.Token{}
 		last, order := map[[2]string]string{}, [][2]string{}
 		for i := range rapid.IntRange(0, 80).Draw(t, "approvals") {
 			who := [2]string{fmt.Sprint("t", rapid.IntRange(0, 5).Draw(t, "tenant")), fmt.Sprint("s", rapid.IntRange(0, 5).Draw(t, "subject"))}
