@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -90,6 +91,7 @@ func verdict(event []byte, f *action.Failure) Verdict {
 type draft struct {
 	call          engine.Call
 	input, digest []byte
+	hasher        approval.Hasher
 	snap          txn.Snapshot
 	view          engine.View
 }
