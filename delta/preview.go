@@ -108,7 +108,7 @@ func (t *Task) previewPlain(c Call, dst []byte) (v Verdict, ok bool) {
 	if d == nil || !d.plain || len(d.rules) > 0 || t.agent.veils[d.name] || t.private.Load() != aboutNobody || d.vet != nil || d.tool != "" || c.want != nil || t.engine.cfg.Policy != nil {
 		return v, false
 	}
-	if reads, _, _ := t.agent.compiled.Graph.Reads(d.name); reads || d.compiled.UntilTrust > 0 {
+	if reads, _, _ := t.agent.compiled.Graph.Reads(d.name); reads || t.counts(d.name) {
 		return v, false
 	}
 	w := drafts.Get().(*draft)

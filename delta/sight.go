@@ -135,8 +135,11 @@ func (t *Task) decide(ctx context.Context, o *observed, own *sight) (d engine.De
 	if t.engine.cfg.Policy == nil {
 		return t.decideHere(o, own)
 	}
-	c := &o.call
-	err = t.judged(ctx, own, func(rules *engine.Rules, v *engine.View) error {
+	c, look := &o.call, t.glance
+	if t.counts(c.Intent.Action) {
+		look = t.look
+	}
+	err = t.judgedBy(ctx, own, look, func(rules *engine.Rules, v *engine.View) error {
 		c.Now, view = v.Snap.Now, v
 		d = engine.Decide(rules, t.agent.compiled, v, c)
 		return nil
@@ -150,7 +153,7 @@ func (t *Task) decideHere(o *observed, own *sight) (d engine.Decision, view *eng
 	defer t.state.mu.Unlock()
 	c, s := &o.call, &o.snap
 	t.snapshotInto(s, own)
-	if a := t.agent.compiled.Actions[c.Intent.Action]; a != nil && a.UntilTrust > 0 { // each success counts
+	if t.counts(c.Intent.Action) {
 		view, err = t.look(s)
 	} else {
 		view = &o.view
@@ -161,6 +164,12 @@ func (t *Task) decideHere(o *observed, own *sight) (d engine.Decision, view *eng
 	}
 	c.Now = s.Now
 	return engine.Decide(&t.engine.rules, t.agent.compiled, view, c), view, nil
+}
+
+// counts reports whether each success counts for what is decided of an action.
+func (t *Task) counts(name string) bool {
+	a := t.agent.compiled.Actions[name]
+	return a != nil && a.UntilTrust > 0
 }
 
 // send is apply for a transaction whose reply goes to advance or merge.
@@ -290,7 +299,7 @@ func (t *Task) Offer(ctx context.Context) (action.Offer, error) {
 // offer is the engine's own copy, never changed.
 func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	var view *engine.View
-	err = t.judged(ctx, nil, func(rules *engine.Rules, v *engine.View) (err error) {
+	err = t.offered(ctx, func(rules *engine.Rules, v *engine.View) (err error) {
 		view = v
 		o.Epoch = uint64(v.Snap.Task.Rev + v.Snap.Agent.Rev)
 		if rules.Policy != nil { // the lock is not held
