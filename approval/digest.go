@@ -64,9 +64,9 @@ func NewDigester(agent, task, name, version, schemaHash string) *Digester {
 // Append appends what [Digest] returns for the input to dst. It allocates nothing where dst has room.
 func (d *Digester) Append(dst, input []byte) []byte {
 	h := hashers.Get().(*Hasher) // made by New
-	sum := d.Sum(h, input)
+	dst = action.AppendHex(dst, d.Sum(h, input)) // the bytes are the hasher's
 	hashers.Put(h)
-	return action.AppendHex(dst, sum)
+	return dst
 }
 
 // Sum returns the bytes that [Digest] writes in hex. They lie in the hasher's memory, until it is used again.
