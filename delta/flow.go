@@ -87,6 +87,24 @@ func (t *Task) stands(ctx context.Context) (*engine.View, error) {
 	return v, nil
 }
 
+// latest is stands where what this engine knows will do: for who pins what it rests on, or is told of what it may have missed.
+// It costs no trip where nothing is known to be missing, and what a trip brings is kept.
+func (t *Task) latest(ctx context.Context) (*engine.View, error) {
+	if t.refresh(ctx, false) != nil {
+		return t.stands(ctx)
+	}
+	t.state.mu.Lock()
+	s := t.snapshot(nil)
+	v, err := t.glance(s)
+	if err != nil || t.lags() || t.state.lags() {
+		t.state.mu.Unlock()
+		return t.stands(ctx)
+	}
+	s.State = s.State.Clone() // it is used without the lock
+	t.state.mu.Unlock()
+	return engine.LookAtTask(s, v)
+}
+
 // there reports why the task of an instance that has not begun is not there: pruned, or lost by the store.
 func (t *Task) there(ctx context.Context) error {
 	if err := t.opened(); err != nil {
@@ -234,7 +252,7 @@ func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error
 // drive does what there is to do for an instance, until it waits for somebody else or has ended. It returns the instance as
 // this engine knew it last, of version 0 where it does not know it.
 func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err error) {
-	v, err := t.stands(ctx)
+	v, err := t.latest(ctx) // what this engine has not heard of since is a wake
 	if err != nil {
 		return k, err
 	}
@@ -259,7 +277,7 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 			return k, err
 		}
 	}
-	r := &flowRun{e: e, t: t, def: def, veil: veil, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
+	r := &flowRun{e: e, t: t, def: def, veil: veil, view: v, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
 		return k, err
 	}
@@ -268,7 +286,6 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 			return k, errors.Join(err, r.letGo(ctx))
 		}
 	}
-	r.view = v
 	if engine.WokenSince(v, &r.k) {
 		err = r.look(ctx, false)
 	} else if r.over = v.Task.Status.Ended(); r.over {
@@ -311,13 +328,15 @@ func (r *flowRun) ttl() int64 { return r.e.cfg.Lease.Microseconds() }
 // hold takes the instance in hand; false where somebody else has it.
 func (r *flowRun) hold(ctx context.Context) (bool, error) {
 	holder := r.e.newOwner()
-	reply, err := r.e.apply(ctx, engine.HoldFlow(r.t.agent.name, r.t.local, holder, r.ttl()))
+	x := engine.HoldFlow(r.t.agent.name, r.t.local, holder, r.ttl())
+	reply, err := r.e.apply(ctx, x)
 	if err != nil {
 		return false, failedStore(err)
 	}
 	if !reply.OK {
 		return false, nil
 	}
+	r.t.advance(x, reply, nil)
 	r.holder = holder
 	if r.k, err = engine.FlowRead(&reply, nil); err != nil {
 		return true, errors.Join(err, r.letGo(ctx))

@@ -144,9 +144,13 @@ func (r *flowRun) wait(ctx context.Context) error {
 	case a := <-r.back:
 		return r.came(ctx, a)
 	case <-r.keep.C:
-		reply, err := r.e.apply(ctx, engine.KeepFlow(r.t.agent.name, r.t.local, r.holder, r.ttl()))
-		if err == nil && !reply.OK {
+		x := engine.KeepFlow(r.t.agent.name, r.t.local, r.holder, r.ttl())
+		switch reply, err := r.e.apply(ctx, x); {
+		case err != nil: // it is tried again
+		case !reply.OK:
 			return errSuperseded // another worker has it; what is under way here is answered by its id
+		default:
+			r.t.advance(x, reply, nil)
 		}
 	case <-r.poll.C:
 		if err := r.look(ctx, true); err != nil {
