@@ -71,7 +71,7 @@ func (t *Task) refresh(ctx context.Context, always bool) error {
 		return err
 	}
 	t.state.mu.Lock()
-	behind := t.lags() || t.state.lags() || t.view == nil
+	behind := t.lags() || t.state.lags() || t.view == nil && t.space.Rev == 0
 	t.state.mu.Unlock()
 	if !behind && (!always || t.unchanged(ctx)) {
 		return nil
@@ -135,11 +135,8 @@ func (t *Task) decide(ctx context.Context, o *observed, own *sight) (d engine.De
 	if t.engine.cfg.Policy == nil {
 		return t.decideHere(o, own)
 	}
-	c, look := &o.call, t.glance
-	if t.counts(c.Intent.Action) {
-		look = t.look
-	}
-	err = t.judgedBy(ctx, own, look, func(rules *engine.Rules, v *engine.View) error {
+	c := &o.call
+	err = t.judged(ctx, own, func(rules *engine.Rules, v *engine.View) error {
 		c.Now, view = v.Snap.Now, v
 		d = engine.Decide(rules, t.agent.compiled, v, c)
 		return nil
