@@ -293,6 +293,30 @@ func TestApproval_Explain(t *testing.T) {
 	assert.Equal(t, "treasurer asks to run pay v1 (approval "+second+", pending)", a.String())
 }
 
+// What is long does not hide what is declared; that something is not shown is the first thing that is said, and all can be
+// seen.
+func TestApproval_NotAllOfIt(t *testing.T) {
+	w := newTreasury(t, nil)
+	long := strings.Repeat("x", 500)
+	first := w.asks("pay", `{"to":"bo","cents":5,"note":"`+long+`ann`+long+`"}`)
+	a, err := w.engine.Approval(t.Context(), first)
+	require.NoError(t, err)
+	assert.Regexp(t, `^not all of it is shown: 3 of 3 values, 1 of them cut\ntreasurer asks`, a.Explain())
+	require.NoError(t, w.approve(first, "ana:finance"))
+	require.NoError(t, w.approve(first, "bob:finance"))
+	second := w.asks("pay", `{"to":"bo","cents":5,"note":"`+long+`eve`+long+`"}`)
+	a, err = w.engine.Approval(t.Context(), second)
+	require.NoError(t, err)
+	text := a.Explain()
+	assert.Contains(t, text, "input     ≠ note = ")
+	assert.Regexp(t, `note: …x+ann?x+… → …x+evex+… \(bytes 501 to 504 of 1,005 → to 504 of 1,005; around them they are the same\)`, text)
+	lines, err := w.engine.ApprovalInput(t.Context(), second)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"{", "  cents: 5", `  note: "` + long + "eve" + long + `"`, `  to: "bo"`, "}"}, lines)
+	_, err = w.engine.ApprovalInput(t.Context(), "treasurer~t~none")
+	assert.ErrorIs(t, err, delta.ErrNoRequest)
+}
+
 // A flood is no consent: so many requests are shown at a time, the oldest first; the others wait, cannot be approved, can be
 // rejected, and expire.
 func TestDeskLimit(t *testing.T) {

@@ -46,7 +46,7 @@ const (
 	// ApprovalWithdrawn takes back a consent while others are awaited: Approval, Identity, Reason, State.
 	ApprovalWithdrawn Type = "approval_withdrawn"
 	// ApprovalApproved is a person's consent, the last that was needed: Approval, Identity, Reason, State where there were
-	// others.
+	// others, Text where among the calls approved last it is remembered, and a digest of the tenant and the subject.
 	ApprovalApproved Type = "approval_approved"
 	// ApprovalRejected is a person's refusal: Approval, Identity, Reason.
 	ApprovalRejected Type = "approval_rejected"

@@ -38,6 +38,7 @@ func (p *plot) verbs(t *testing.T, look func(*testing.T, string, string)) {
 	export := filepath.Join(dir, "export.jsonl")
 	reads := [][]string{
 		{"approvals", "list"}, {"approvals", "show", p.ids["approval"]}, {"approvals", "show", p.ids["about"]},
+		{"approvals", "show", "--all", p.ids["approval"]}, {"approvals", "show", "--all", p.ids["about"]},
 		{"budget", "clerk~open"}, {"doctor", "--fold"}, {"escalations", "list"}, {"glass", "show", "clerk~open"}, {"halt", "list"}, {"intents", "list"},
 		{"ledger", "export", "clerk", "nurse", "--tasks", "--out", export, "--key", key, "--heads", heads},
 		{"ledger", "fold", "clerk~open"}, {"ledger", "fold", "nurse~about"}, {"ledger", "fold", "clerk~asks"},
