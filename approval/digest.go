@@ -63,7 +63,7 @@ func NewDigester(agent, task, name, version, schemaHash string) *Digester {
 
 // Append appends what [Digest] returns for the input to dst. It allocates nothing where dst has room.
 func (d *Digester) Append(dst, input []byte) []byte {
-	h := hashers.Get().(*Hasher) // made by New
+	h := hashers.Get().(*Hasher)                 // made by New
 	dst = action.AppendHex(dst, d.Sum(h, input)) // the bytes are the hasher's
 	hashers.Put(h)
 	return dst
