@@ -16,6 +16,9 @@ func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.
 		if err != nil {
 			return false, s, err
 		}
+		if s = was.State; was.Ver > 0 && s.Status.Terminal() && len(s.Outstanding) == 0 {
+			return true, s, nil
+		}
 		k, err := e.readFlowOn(ctx, t.agent.name, t.local, &was)
 		if err == nil && k.Ver == 0 {
 			err = t.there(ctx)

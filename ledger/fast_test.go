@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -211,6 +213,12 @@ func TestAFormWritesWhatAppendEventDoes(t *testing.T) {
 			entry.Provenance = &e.Provenance
 		}
 		require.Equal(t, string(want), string(f.Append([]byte("before"), &entry)))
+		if sum := sha256.Sum256([]byte(e.Owner)); e.Digest != "" { // the same digest, not yet in hex
+			e.Digest, entry.Digest, entry.Sum = hex.EncodeToString(sum[:]), "", &sum
+			want, err = AppendEvent([]byte("before"), &e)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(f.Append([]byte("before"), &entry)))
+		}
 	})
 }
 
