@@ -217,6 +217,8 @@ func TestI07_ABatchCostsWhatEachSays(t *testing.T) {
 	boss, err := e.Authenticate(t.Context(), "boss")
 	require.NoError(t, err)
 	_, err = e.ApproveBatch(t.Context(), ids, boss, []string{"n"}, "both")
+	require.ErrorContains(t, err, "will cost 40 tokens, the first 20 tokens")
+	_, err = e.ApproveBatch(t.Context(), []string{ids[1], ids[0]}, boss, []string{"n"}, "both")
 	require.NoError(t, err)
 	require.True(t, task.Do(t.Context(), calls[0]).MustGet().OK())
 	require.NotEmpty(t, begun(t, task))
@@ -263,6 +265,25 @@ func TestI15_PricesAreContained(t *testing.T) {
 			assert.True(t, b.Reserved.IsZero() && b.Spent.IsZero())
 		})
 	}
+}
+
+// Where all is only observed, what would have been refused is recorded, and the call runs.
+func TestI15_PricesAreObserved(t *testing.T) {
+	e := engineFor(t, delta.Config{Observe: true})
+	buy := delta.Define("buy", func(*delta.Context, In) mo.Result[Out] { return mo.Ok(Out{"bought"}) }).Describe("Buy").Risk(1).
+		CostOf(tokensOf, action.Tokens).MaxCost(action.Limit{Tokens: action.Max(100)}).MustBuild()
+	task, err := e.Start(t.Context(), delta.Goal{Agent: delta.NewAgent("buyer").Grant(buy).MustBuild(), Limit: action.Limit{Tokens: action.Max(50)}})
+	require.NoError(t, err)
+	for _, n := range []int64{60, 101} {
+		require.True(t, task.Do(t.Context(), delta.Call{Action: "buy", Input: inputOf(In{ID: "a", N: n})}).MustGet().OK())
+	}
+	var codes []action.Code
+	for _, e := range begun(t, task) {
+		for _, f := range e.Waived {
+			codes = append(codes, f.Code)
+		}
+	}
+	assert.Equal(t, []action.Code{action.BudgetExhausted, action.CostInvalid}, codes)
 }
 
 // One that hangs is given up.
