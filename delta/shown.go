@@ -170,7 +170,7 @@ func (a Approval) Explain() string {
 	if a.Permit != "" || a.Policy != "" {
 		p.line("policy", a.explainPolicy())
 	}
-	p.line("cost", a.Forecast.String()+" (forecast)")
+	p.line("cost", a.explainCost())
 	p.line("effect", a.explainEffect())
 	if a.Quorum.Several() {
 		p.line("consents", a.explainVotes())
@@ -286,6 +286,24 @@ func (a Approval) explainRisk(p *sheet) {
 		lines = append(lines, "log-odds of failing: "+strings.Join(parts, ", "))
 	}
 	p.lines("risk", lines)
+}
+
+// explainCost tells what the input says from what is forecast.
+func (a Approval) explainCost() string {
+	exact := a.Priced.Amounts()
+	if exact == "" {
+		return a.Forecast.String() + " (forecast)"
+	}
+	s, rest := "will cost "+exact+", by its input", a.Forecast
+	for x := range action.AxisCount {
+		if _, ok := a.Priced.On(x).Get(); ok {
+			rest = rest.With(x, 0)
+		}
+	}
+	if !rest.IsZero() {
+		s += "; " + rest.String() + " (forecast)"
+	}
+	return s
 }
 
 func (a Approval) explainPolicy() string {
