@@ -56,6 +56,7 @@ type instanceRow struct {
 	Ended    int             `json:"ended_steps"`
 	Failed   int             `json:"failed_steps"`
 	Skipped  int             `json:"skipped_steps"`
+	Undone   int             `json:"undone_steps"`
 	Steps    int             `json:"steps"`
 	Waits    []waitRow       `json:"waits"`
 	Failure  *action.Failure `json:"failure,omitempty"`
@@ -79,6 +80,10 @@ func newInstanceRow(t delta.TaskStanding, tree *delta.InstanceTree) instanceRow 
 			r.Ended++
 		}
 		switch s.Steps[i].Stage {
+		case workflow.StageDone:
+			if s.Steps[i].Undone {
+				r.Undone++
+			}
 		case workflow.StageFailed:
 			r.Failed++
 		case workflow.StageSkipped:
@@ -95,9 +100,13 @@ func newInstanceRow(t delta.TaskStanding, tree *delta.InstanceTree) instanceRow 
 	return r
 }
 
-// progress is how far it has come as a table shows it: a step that failed or was skipped has ended and is not done.
+// progress is how far it has come as a table shows it: a step that failed, was skipped or was
+// undone has ended and is not done.
 func (r *instanceRow) progress() string {
-	out := fmt.Sprintf("%d/%d", r.Ended-r.Failed-r.Skipped, r.Steps)
+	out := fmt.Sprintf("%d/%d", r.Ended-r.Failed-r.Skipped-r.Undone, r.Steps)
+	if r.Undone > 0 {
+		out += fmt.Sprintf(", %d undone", r.Undone)
+	}
 	if r.Failed > 0 {
 		out += fmt.Sprintf(", %d failed", r.Failed)
 	}
