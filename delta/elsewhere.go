@@ -45,7 +45,7 @@ func (n *NoWorkerError) Error() string {
 	switch {
 	case n.Live > 0 && n.begun:
 		b.WriteString("; keep a version in Config.Workflows until its instances have ended, or migrate them")
-	case n.Live > 0 && n.Version == "":
+	case n.Live > 0 && n.Digest == "" && len(n.Others) == 0:
 		b.WriteString("; add its definition to their Config.Workflows")
 	case n.Live > 0 && len(n.Others) == 0 && len(n.Actions)+len(n.Children) == 0:
 		b.WriteString("; all its actions are there: add the definition to their Config.Workflows")
@@ -155,6 +155,15 @@ func (e *Engine) heldElsewhere(ctx context.Context, agent string, d *workflow.De
 // DefinitionOf finds the definition of a workflow that a live worker of the agent holds, by its name: the latest of them. It is as an
 // instance that the store still has, running or ended, began with it: of a workflow that never ran there is none, [ErrNoWorkflow].
 func (e *Engine) DefinitionOf(ctx context.Context, agent, name string) (*workflow.Definition, error) {
+	return e.definitionHeld(ctx, agent, name, "")
+}
+
+// DefinitionAt is [Engine.DefinitionOf] for a version.
+func (e *Engine) DefinitionAt(ctx context.Context, agent, name, version string) (*workflow.Definition, error) {
+	return e.definitionHeld(ctx, agent, name, version)
+}
+
+func (e *Engine) definitionHeld(ctx context.Context, agent, name, version string) (*workflow.Definition, error) {
 	live, err := e.workers(ctx, agent)
 	if err != nil {
 		return nil, fmt.Errorf("definition of workflow %q: %w", name, err)
@@ -162,13 +171,13 @@ func (e *Engine) DefinitionOf(ctx context.Context, agent, name string) (*workflo
 	digests := map[string]bool{}
 	for _, w := range live {
 		for _, f := range w.Workflows {
-			if f.Workflow == name && f.Latest {
+			if f.Workflow == name && (version == "" && f.Latest || f.Version == version) {
 				digests[f.Digest] = true
 			}
 		}
 	}
 	if len(digests) == 0 {
-		return nil, &NoWorkerError{Agent: agent, Workflow: name, Live: len(live)}
+		return nil, &NoWorkerError{Agent: agent, Workflow: name, Version: version, Live: len(live)}
 	}
 	if err := e.Adopt(ctx, agent); err != nil {
 		return nil, fmt.Errorf("definition of workflow %q: %w", name, err)
@@ -179,13 +188,16 @@ func (e *Engine) DefinitionOf(ctx context.Context, agent, name string) (*workflo
 			return d, err
 		}
 	}
-	return nil, neverRan{agent, name}
+	return nil, neverRan{agent, name, version}
 }
 
 // neverRan is [ErrNoWorkflow] for who can do something about it.
-type neverRan struct{ agent, workflow string }
+type neverRan struct{ agent, workflow, version string }
 
 func (n neverRan) Error() string {
+	if n.version != "" {
+		return fmt.Sprintf("no instance of workflow %q %s ran for agent %q yet: give its file", n.workflow, n.version, n.agent)
+	}
 	return fmt.Sprintf("no instance of workflow %q ran for agent %q yet: start the first one from its file", n.workflow, n.agent)
 }
 

@@ -259,6 +259,12 @@ func (d *desk) instance(ctx context.Context, id string) (*delta.Instance, delta.
 
 // word makes a command that tells an instance a person's word.
 func word(c *cobra.Command, f *storeFlags, did string, tell func(ctx context.Context, run *delta.Instance, by delta.Identity, args []string) error) *cobra.Command {
+	return wordOn(c, f, did, func(ctx context.Context, _ *desk, run *delta.Instance, by delta.Identity, args []string) error {
+		return tell(ctx, run, by, args)
+	})
+}
+
+func wordOn(c *cobra.Command, f *storeFlags, did string, tell func(ctx context.Context, d *desk, run *delta.Instance, by delta.Identity, args []string) error) *cobra.Command {
 	c.Long += operatorsHelp + deedsHelp + storeHelp
 	c.RunE = onDesk(f, func(c *cobra.Command, d *desk, args []string) error {
 		me, err := d.me(c.Context())
@@ -269,7 +275,7 @@ func word(c *cobra.Command, f *storeFlags, did string, tell func(ctx context.Con
 		if err != nil {
 			return err
 		}
-		if err := tell(c.Context(), run, me, args[1:]); err != nil {
+		if err := tell(c.Context(), d, run, me, args[1:]); err != nil {
 			return err
 		}
 		done := newDeeds(c, f)
