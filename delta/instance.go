@@ -207,10 +207,42 @@ func waitOf(s *workflow.State, step string, kinds ...workflow.WaitKind) (workflo
 		return found[0], nil
 	case len(found) > 1:
 		return workflow.Wait{}, fmt.Errorf("%d steps wait for that; say which", len(found))
-	case step == "":
-		return workflow.Wait{}, fmt.Errorf("%w (%s)", ErrNotWaiting, kinds[0])
 	}
-	return workflow.Wait{}, fmt.Errorf("step %q: %w (%s)", step, ErrNotWaiting, kinds[0])
+	return workflow.Wait{}, notWaiting{step: step, kinds: kinds}
+}
+
+// notWaiting is that an instance, or its step, waits for none of these, though perhaps some nested in it do.
+type notWaiting struct {
+	step  string
+	kinds []workflow.WaitKind
+	below []string // instances that do
+}
+
+func (n notWaiting) Error() string {
+	out := fmt.Sprintf("%v (%s)", ErrNotWaiting, n.kinds[0])
+	if n.step != "" {
+		out = fmt.Sprintf("step %q: %s", n.step, out)
+	}
+	if len(n.below) > 0 {
+		out += "; nested in it waits " + strings.Join(n.below, ", ") + ": address that"
+	}
+	return out
+}
+
+func (n notWaiting) Unwrap() error { return ErrNotWaiting }
+
+// below looks for who waits instead among the instances nested in this one.
+func (i *Instance) below(ctx context.Context, n notWaiting) error {
+	tree, err := i.Tree(ctx)
+	if err != nil {
+		return n
+	}
+	for _, w := range tree.Waits() {
+		if w.ID != tree.ID && slices.Contains(n.kinds, w.For) {
+			n.below = append(n.below, fmt.Sprintf("step %q of %s", w.Step, w.ID))
+		}
+	}
+	return n
 }
 
 // tell gives the instance a person's word, where they may give it.
@@ -252,13 +284,18 @@ func (i *Instance) tellOnce(ctx context.Context, by Identity, event func(*workfl
 		return err
 	}
 	r := &flowRun{e: e, t: t, def: def, veil: veil}
-	return r.tell(ctx, func(v *engine.View, s *workflow.State) (workflow.Event, error) {
+	err = r.tell(ctx, func(v *engine.View, s *workflow.State) (workflow.Event, error) {
 		ev, who, err := event(s)
 		if err != nil {
 			return ev, err
 		}
 		return ev, i.mayTell(v, who, by)
 	})
+	var idle notWaiting
+	if errors.As(err, &idle) {
+		err = i.below(ctx, idle)
+	}
+	return err
 }
 
 // mayTell reports why somebody's word does not count: who names those whose does, nobody is those who operate the task.

@@ -105,7 +105,7 @@ var drafts = sync.Pool{New: func() any { return new(draft) }}
 // the preview. False where it has to be done the long way.
 func (t *Task) previewPlain(c Call, dst []byte) (v Verdict, ok bool) {
 	d := t.agent.defs[c.Action]
-	if d == nil || !d.plain || len(d.rules) > 0 || t.agent.veils[d.name] || t.private.Load() != aboutNobody || d.vet != nil || d.tool != "" || c.want != nil || t.engine.cfg.Policy != nil {
+	if d == nil || !d.plain || len(d.rules) > 0 || d.price != nil || t.agent.veils[d.name] || t.private.Load() != aboutNobody || d.vet != nil || d.tool != "" || c.want != nil || t.engine.cfg.Policy != nil {
 		return v, false
 	}
 	if reads, _, _ := t.agent.compiled.Graph.Reads(d.name); reads || t.counts(d.name) {

@@ -54,6 +54,8 @@ func drawn(t *rapid.T) func(reflect.Value) bool {
 			return true
 		}
 		switch {
+		case v.Type() == reflect.TypeFor[action.Bound]():
+			v.Set(reflect.ValueOf(action.Max(rapid.Int64().Draw(t, "bound"))))
 		case v.Type() == reflect.TypeFor[json.RawMessage]():
 			v.SetBytes([]byte(rapid.SampledFrom([]string{"", "null", "1.5e9", `{"a":[1,"x\n",{}],"b":true}`, `{"a": 1}`, `"\ufffd"`, `"` + "\xff" + `"`, "01", "{", `["\u00e9"]`}).Draw(t, "raw")))
 		case v.Kind() == reflect.String:

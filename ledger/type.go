@@ -65,7 +65,7 @@ const (
 	GlassClosed Type = "glass_closed"
 
 	// Begun is written before any effect: the intent holds Reserved, Claimed and Approval under Fence and Owner.
-	// Text is the id of the override that let it through.
+	// Text is the id of the override that let it through, Priced what of Reserved its input said that it costs.
 	Begun Type = "begun"
 	// Attempt is written before a repeated attempt of an intent: Attempt, and Failure and Charged of the one before; what
 	// that used is counted with the end of the intent.

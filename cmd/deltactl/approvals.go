@@ -22,15 +22,16 @@ Columns:
   version  of the action: a decision is about that version alone; a worker that holds
            another one asks again
   risk     effective risk, which no consent covers beyond
-  cost     forecast
+  cost     forecast, or what the input says that the call costs
   expires  when the request lapses, which is neither consent nor rejection
 
 JSON: {"approvals": [{"id", "task", "agent", "action", "version", "state", "risk",
-"cost", "requester", "asked", "expires", "why", "arguments": [{"path", "label",
-"value", "changed"}], "unshown", "rest": [{"path", "label", "more", "digest"}],
-"consents", "needed"}], "next"}. Secrets are hidden. Changed is what differs from the
-call approved last for the same tenant and subject, label how a path reads where that
-is not as it is; unshown counts arguments that are left out, rest says where.`
+"cost", "exact", "requester", "asked", "expires", "why", "arguments": [{"path",
+"label", "value", "changed"}], "unshown", "rest": [{"path", "label", "more",
+"digest"}], "consents", "needed"}], "next"}. Exact is what of the cost is no forecast.
+Secrets are hidden. Changed is what differs from the call approved last for the same
+tenant and subject, label how a path reads where that is not as it is; unshown counts
+arguments that are left out, rest says where.`
 
 type approvalRow struct {
 	ID        string           `json:"id"`
@@ -41,6 +42,7 @@ type approvalRow struct {
 	State     string           `json:"state"`
 	Risk      float64          `json:"risk"`
 	Cost      string           `json:"cost"`
+	Exact     string           `json:"exact,omitempty"`
 	Requester string           `json:"requester,omitempty"`
 	Asked     time.Time        `json:"asked"`
 	Expires   *time.Time       `json:"expires,omitempty"`
@@ -57,7 +59,7 @@ type approvalRow struct {
 func newApprovalRow(a delta.Approval) approvalRow {
 	r := approvalRow{
 		ID: a.ID, Task: a.Task, Agent: a.Agent, Action: a.Action, Version: a.Version, State: string(a.State), Risk: a.Risk.Effective,
-		Cost: a.Forecast.String(), Requester: a.Requester, Asked: time.UnixMicro(a.Asked).UTC(), Why: a.Why,
+		Cost: a.Forecast.String(), Exact: a.Priced.Amounts(), Requester: a.Requester, Asked: time.UnixMicro(a.Asked).UTC(), Why: a.Why,
 		Arguments: a.Arguments, Unshown: a.Unshown, Rest: a.Rest, Consents: len(a.Votes), Needed: a.Quorum.Need(), Ended: string(a.Ended),
 	}
 	if a.Expires > 0 {

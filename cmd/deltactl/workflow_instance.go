@@ -29,10 +29,19 @@ func isInstance(arg string) bool {
 type stepRow struct {
 	Step      string          `json:"step"`
 	Stage     string          `json:"stage"`
+	Undone    bool            `json:"undone,omitempty"` // what it effected was taken back
 	Iteration int             `json:"iterations"`
 	Attempt   int             `json:"attempts"`
 	Cost      string          `json:"cost"`
 	Failure   *action.Failure `json:"failure,omitempty"`
+}
+
+// stage is how far the step has come as a table shows it.
+func (r *stepRow) stage() string {
+	if r.Undone {
+		return r.Stage + ", undone"
+	}
+	return r.Stage
 }
 
 // questionRow is what somebody is asked.
@@ -85,7 +94,7 @@ func (d *desk) show(ctx context.Context, id string) (shownInstance, error) {
 		if stage == "" {
 			stage = "pending"
 		}
-		out.Progress = append(out.Progress, stepRow{x.Name, stage, x.Iteration, x.Attempt, x.Cost.String(), x.Failure})
+		out.Progress = append(out.Progress, stepRow{x.Name, stage, x.Undone, x.Iteration, x.Attempt, x.Cost.String(), x.Failure})
 	}
 	for i := range tree.Nested {
 		n := &tree.Nested[i]
@@ -119,7 +128,7 @@ func printInstance(c *cobra.Command, d *desk, f *storeFlags, id string) error {
 	head.Row(x.ID, x.Workflow, x.Version, x.standing(), x.progress(), x.Spent)
 	steps := table.New(out, "step", "stage", "iterations", "attempts", "failure")
 	for _, r := range x.Progress {
-		steps.Row(r.Step, r.Stage, r.Iteration, r.Attempt, failureCell(r.Failure))
+		steps.Row(r.Step, r.stage(), r.Iteration, r.Attempt, failureCell(r.Failure))
 	}
 	if err := errors.Join(head.Flush(), spaced(c, steps)); err != nil {
 		return err

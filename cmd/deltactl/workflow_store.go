@@ -58,6 +58,7 @@ type instanceRow struct {
 	Ended    int             `json:"ended_steps"`
 	Failed   int             `json:"failed_steps"`
 	Skipped  int             `json:"skipped_steps"`
+	Undone   int             `json:"undone_steps"`
 	Steps    int             `json:"steps"`
 	Waits    []waitRow       `json:"waits"`
 	Failure  *action.Failure `json:"failure,omitempty"`
@@ -82,6 +83,10 @@ func newInstanceRow(t delta.TaskStanding, tree *delta.InstanceTree) instanceRow 
 			r.Ended++
 		}
 		switch s.Steps[i].Stage {
+		case workflow.StageDone:
+			if s.Steps[i].Undone {
+				r.Undone++
+			}
 		case workflow.StageFailed:
 			r.Failed++
 		case workflow.StageSkipped:
@@ -98,9 +103,13 @@ func newInstanceRow(t delta.TaskStanding, tree *delta.InstanceTree) instanceRow 
 	return r
 }
 
-// progress is how far it has come as a table shows it: a step that failed or was skipped has ended and is not done.
+// progress is how far it has come as a table shows it: a step that failed, was skipped or was
+// undone has ended and is not done.
 func (r *instanceRow) progress() string {
-	out := fmt.Sprintf("%d/%d", r.Ended-r.Failed-r.Skipped, r.Steps)
+	out := fmt.Sprintf("%d/%d", r.Ended-r.Failed-r.Skipped-r.Undone, r.Steps)
+	if r.Undone > 0 {
+		out += fmt.Sprintf(", %d undone", r.Undone)
+	}
 	if r.Failed > 0 {
 		out += fmt.Sprintf(", %d failed", r.Failed)
 	}
@@ -210,34 +219,6 @@ func (d *desk) instanceRow(ctx context.Context, t delta.TaskStanding, live roll)
 		r.NoWorker = unheldBrief(no)
 	}
 	return r, nil
-}
-
-// roll is the live workers of agents, each asked for once.
-type roll map[string][]delta.Worker
-
-// lacks says that nobody goes on with an instance that has not ended.
-func (l roll) lacks(ctx context.Context, d *desk, agent string, run *delta.Instance, r *instanceRow) (*delta.NoWorkerError, error) {
-	if over(r) {
-		return nil, nil
-	}
-	live, asked := l[agent]
-	if !asked {
-		var err error
-		if live, err = d.engine.Workers(ctx, agent); err != nil {
-			return nil, err
-		}
-		l[agent] = live
-	}
-	return run.UnheldBy(live), nil
-}
-
-// unheldBrief is the same in few words.
-func unheldBrief(no *delta.NoWorkerError) string {
-	out := fmt.Sprintf("no worker holds %s@%s", no.Workflow, no.Version)
-	if no.Digest != "" {
-		out += fmt.Sprintf(" (digest %.12s)", no.Digest)
-	}
-	return out
 }
 
 // instance opens an instance by "agent~task".

@@ -52,8 +52,8 @@ type FlowKnown struct {
 	// InputVer counts how often Input was written: once, and again where the instance was given another definition before it began.
 	InputVer int64
 	Held     string // the worker that holds it, "" for nobody
-	Wakes  int64
-	Now    int64 // store time, µs
+	Wakes    int64
+	Now      int64 // store time, µs
 }
 
 // ReadFlow reads an instance; it changes nothing.

@@ -119,7 +119,8 @@ type Standing struct {
 	Asks     []string        // the per-argument rules that make some inputs of a legal action need an approval
 }
 
-// Stand evaluates gates 2 and 4 to 8 for an action without an input.
+// Stand evaluates gates 2 and 4 to 8 for an action without an input. On axes on which only an input says what a call costs it
+// is taken to cost nothing: some call of it may.
 func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string, now int64) Standing {
 	st := Standing{Action: name, Status: action.Blocked}
 	a := agent.Actions[name]
@@ -152,7 +153,7 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	if c := v.Task.Ceiling; c > 0 && st.Risk.Effective > c {
 		st.Reasons = append(st.Reasons, fmt.Sprintf("effective risk %.2f is above the ceiling %.2f", st.Risk.Effective, c))
 	}
-	grant, no := afford(rules, v, a, r.said())
+	grant, no := afford(rules, v, a, a.free(), r.said())
 	st.Forecast = grant.Reserved
 	if id, full := v.poolFor(grant.Reserved, now); no == nil && full != nil {
 		st.Reasons = append(st.Reasons, "budget pool "+id+": "+full.Message)

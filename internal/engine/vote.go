@@ -142,7 +142,7 @@ func (r *round) newRequest(why []string) *approval.Request {
 	q := &approval.Request{
 		ID: r.call.ask(), Agent: r.agent.Name, Task: r.view.Task.ID, Intent: r.intent(), Action: a.Name, Version: a.Version,
 		Digest: r.digest, Input: json.RawMessage(r.call.shown().Text()), Value: r.call.Intent.Value, Why: why, Risk: approverRisk(r.shown),
-		Policy: r.policy.Version, Permit: action.Cut(r.policy.Reason), Forecast: r.reserved, Requester: r.view.Task.Requester,
+		Policy: r.policy.Version, Permit: action.Cut(r.policy.Reason), Forecast: r.reserved, Priced: r.call.Price, Requester: r.view.Task.Requester,
 		Asked: r.call.Now, Expires: r.call.Now + r.view.Task.AskTTL,
 		Quorum: a.Quorum, Effect: a.Effect, UndoneBy: a.UndoneBy, Parts: r.parts(),
 	}
