@@ -128,3 +128,12 @@ func TestDistance(t *testing.T) {
 		require.Equal(t, tt.want, action.Distance(tt.b, tt.a), "%s %s", tt.b, tt.a)
 	}
 }
+
+func TestMixedScripts(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"amount_1": {}, "сумма": {}, "": {}, "42": {}, "müller": {}, "東京タワー": {}, "pаy": {"Latin", "Cyrillic"}, "αx": {"Greek", "Latin"}, "xｙ": {"Latin", "Unusual"},
+	} {
+		a, b := action.MixedScripts(name)
+		require.Equal(t, want, [2]string{a, b}, "%q", name)
+	}
+}

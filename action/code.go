@@ -22,6 +22,7 @@ const (
 	NotLegal         Code = "NOT_LEGAL"
 	Denied           Code = "DENIED"
 	RiskCeiling      Code = "RISK_CEILING"
+	CostInvalid      Code = "COST_INVALID"
 	BudgetExhausted  Code = "BUDGET_EXHAUSTED"
 	RateLimited      Code = "RATE_LIMITED"
 	ApprovalRequired Code = "APPROVAL_REQUIRED"
@@ -118,6 +119,7 @@ var infos = []Info{
 	{NotLegal, 4, LayerStateSpace, No, LearnsNothing, false, ChargeNothing, false, true, "the action is not available now"},
 	{Denied, 5, LayerAuthority, No, LearnsNothing, false, ChargeNothing, false, true, "the agent has no permission for this call"},
 	{RiskCeiling, 6, LayerRisk, No, LearnsNothing, false, ChargeNothing, false, true, "the action is too risky for this task"},
+	{CostInvalid, 7, LayerBudget, No, LearnsNothing, false, ChargeNothing, false, false, "what this call would cost is not known, or more than a call of the action may cost"},
 	{BudgetExhausted, 7, LayerBudget, No, LearnsNothing, false, ChargeNothing, true, false, "the budget does not allow this call"},
 	{RateLimited, 7, LayerBudget, No, LearnsNothing, false, ChargeNothing, true, false, "the action was called too often, or too often at a time; try again later"},
 	{ApprovalRequired, 8, LayerOversight, No, LearnsNothing, false, ChargeNothing, true, false, "a person has been asked to approve this call"},

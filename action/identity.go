@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -53,6 +54,30 @@ func CheckIdentity(s string) error {
 		return fmt.Errorf("identity %q has neither a letter nor a digit", s)
 	}
 	return nil
+}
+
+// MixedScripts returns two scripts of which letters stand in a name, "" where all are of one. Han, Hiragana and Katakana count as one, and letters that no identity may hold (see [CheckIdentity]), such
+// as full-width and mathematical ones, as a script of their own, "Unusual".
+func MixedScripts(name string) (a, b string) {
+	for _, r := range name {
+		own := ""
+		switch {
+		case r < utf8.RuneSelf:
+			if isLetter(r) {
+				own = "Latin"
+			}
+		case unicode.IsLetter(r) && !unicode.Is(unicode.Lm, r): // such as the mark for a long vowel
+			own = cmp.Or(scriptOf(r), "Unusual")
+		}
+		switch {
+		case own == "" || own == a:
+		case a == "":
+			a = own
+		default:
+			return a, own
+		}
+	}
+	return "", ""
 }
 
 // clipText returns at most the first n bytes of s, whole characters only.

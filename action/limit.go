@@ -3,6 +3,7 @@ package action
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // Bound is an upper bound that may be absent. The zero value is absent: unlimited. Max(0) allows nothing.
@@ -81,6 +82,17 @@ func (l Limit) On(a Axis) Bound {
 		return l.Money
 	}
 	return Bound{}
+}
+
+// Amounts lists the axes that have a bound, as [Axis.Amount] writes them: "500 tokens, EUR 2.50"; "" where none has.
+func (l Limit) Amounts() string {
+	var out []string
+	for a := range AxisCount {
+		if n, ok := l.On(a).Get(); ok {
+			out = append(out, a.Amount(n, l.Currency))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // Check reports the first bound out of range, or a money bound without a currency.

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"hash"
 	"sync"
+
+	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
 const digestTag = "delta-agents approval 1"
@@ -14,24 +16,24 @@ const digestTag = "delta-agents approval 1"
 // Digest names one exact call: the SHA-256, in lower-case hex, over agent, task, action, its version, the hash of its
 // declared schema and the input in canonical form, each preceded by its length. A call that differs in any of them is
 // another call and needs another consent.
-func Digest(agent, task, action, version, schemaHash, input string) string {
+func Digest(agent, task, name, version, schemaHash, input string) string {
 	var text [2 * sha256.Size]byte
-	return string(AppendDigest(text[:0], agent, task, action, version, schemaHash, input))
+	return string(AppendDigest(text[:0], agent, task, name, version, schemaHash, input))
 }
 
 // AppendDigest appends what Digest returns to dst. It allocates nothing for inputs of up to about a kilobyte where dst has
 // room.
-func AppendDigest(dst []byte, agent, task, action, version, schemaHash, input string) []byte {
+func AppendDigest(dst []byte, agent, task, name, version, schemaHash, input string) []byte {
 	var room [1536]byte
-	b := appendParts(room[:0], agent, task, action, version, schemaHash)
+	b := appendParts(room[:0], agent, task, name, version, schemaHash)
 	b = binary.BigEndian.AppendUint64(b, uint64(len(input)))
 	h := sha256.Sum256(append(b, input...))
 	return hex.AppendEncode(dst, h[:])
 }
 
 // appendParts appends all that is digested before the length of the input.
-func appendParts(b []byte, agent, task, action, version, schemaHash string) []byte {
-	for _, p := range [...]string{digestTag, agent, task, action, version, schemaHash} {
+func appendParts(b []byte, agent, task, name, version, schemaHash string) []byte {
+	for _, p := range [...]string{digestTag, agent, task, name, version, schemaHash} {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(p)))
 		b = append(b, p...)
 	}
@@ -46,13 +48,12 @@ type Digester struct {
 }
 
 // NewDigester returns the Digester of an action in a task.
-func NewDigester(agent, task, action, version, schemaHash string) *Digester {
-	d := &Digester{parts: appendParts(nil, agent, task, action, version, schemaHash)}
-	h := newHasher()
-	defer hashers.Put(h)
-	h.Reset()
-	_, _ = h.Write(d.parts) // a hash does not fail
-	if m, ok := h.Hash.(encoding.BinaryMarshaler); ok && h.resume != nil {
+func NewDigester(agent, task, name, version, schemaHash string) *Digester {
+	d := &Digester{parts: appendParts(nil, agent, task, name, version, schemaHash)}
+	var h Hasher
+	h.reset()
+	_, _ = h.hash.Write(d.parts) // a hash does not fail
+	if m, ok := h.hash.(encoding.BinaryMarshaler); ok && h.resume != nil {
 		if state, err := m.MarshalBinary(); err == nil && h.resume.UnmarshalBinary(state) == nil {
 			d.state = state
 		}
@@ -62,40 +63,40 @@ func NewDigester(agent, task, action, version, schemaHash string) *Digester {
 
 // Append appends what [Digest] returns for the input to dst. It allocates nothing where dst has room.
 func (d *Digester) Append(dst, input []byte) []byte {
-	h := newHasher()
-	if d.state == nil || h.resume.UnmarshalBinary(d.state) != nil {
-		h.Reset()
-		_, _ = h.Write(d.parts)
-	}
-	binary.BigEndian.PutUint64(h.length[:], uint64(len(input)))
-	_, _ = h.Write(h.length[:])
-	_, _ = h.Write(input)
-	h.Sum(h.sum[:0])
-	var text [2 * sha256.Size]byte
-	for i, c := range &h.sum {
-		text[2*i], text[2*i+1] = hexDigits[c>>4], hexDigits[c&0xf]
-	}
+	h := hashers.Get().(*Hasher)                 // made by New
+	dst = action.AppendHex(dst, d.Sum(h, input)) // the bytes are the hasher's
 	hashers.Put(h)
-	return append(dst, text[:]...)
+	return dst
 }
 
-const hexDigits = "0123456789abcdef"
+// Sum returns the bytes that [Digest] writes in hex. They lie in the hasher's memory, until it is used again.
+func (d *Digester) Sum(h *Hasher, input []byte) *[sha256.Size]byte {
+	if h.hash == nil || d.state == nil || h.resume.UnmarshalBinary(d.state) != nil {
+		h.reset()
+		_, _ = h.hash.Write(d.parts)
+	}
+	binary.BigEndian.PutUint64(h.length[:], uint64(len(input)))
+	_, _ = h.hash.Write(h.length[:])
+	_, _ = h.hash.Write(input)
+	h.hash.Sum(h.sum[:0])
+	return &h.sum
+}
 
-// hasher is a hash and the memory that its use takes.
-type hasher struct {
-	hash.Hash
+// Hasher is the memory that the use of a [Digester] takes. The zero value is ready. It is for one user at a time, and must
+// not be copied once it was used.
+type Hasher struct {
+	hash   hash.Hash
 	resume encoding.BinaryUnmarshaler // nil where it cannot go on from a state
 	length [8]byte
 	sum    [sha256.Size]byte
 }
 
-var hashers = sync.Pool{New: func() any {
-	h := &hasher{Hash: sha256.New()}
-	h.resume, _ = h.Hash.(encoding.BinaryUnmarshaler)
-	return h
-}}
-
-func newHasher() *hasher {
-	h, _ := hashers.Get().(*hasher) // made by New
-	return h
+func (h *Hasher) reset() {
+	if h.hash == nil {
+		h.hash = sha256.New()
+		h.resume, _ = h.hash.(encoding.BinaryUnmarshaler)
+	}
+	h.hash.Reset()
 }
+
+var hashers = sync.Pool{New: func() any { return new(Hasher) }}

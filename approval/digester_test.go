@@ -1,6 +1,8 @@
 package approval_test
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,4 +30,23 @@ func TestADigesterMakesTheDigest(t *testing.T) {
 func TestADigesterAllocatesNothing(t *testing.T) {
 	d, input, dst := approval.NewDigester("clerk", "t", "charge", "1", "hash"), make([]byte, 3000), make([]byte, 0, 64)
 	assert.Less(t, testing.AllocsPerRun(100, func() { dst = d.Append(dst[:0], input) }), 0.5)
+}
+
+// Digests of calls that are made at the same time are those of the calls, whoever's memory they were made in.
+func TestDigestersAtTheSameTime(t *testing.T) {
+	d := approval.NewDigester("agent", "task", "pay", "1", "hash")
+	var all sync.WaitGroup
+	for i := range 8 {
+		input := fmt.Sprintf(`{"n":%d}`, i)
+		want := approval.Digest("agent", "task", "pay", "1", "hash", input)
+		all.Go(func() {
+			for range 500 {
+				if got := string(d.Append(nil, []byte(input))); got != want {
+					t.Errorf("of %s: %s, want %s", input, got, want)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }

@@ -139,61 +139,64 @@ func TestI06_RolesDecide(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	in := json.RawMessage(`{"":{"a":1},"a":2,"card":{"number":"4111","holder":"bo"},"empty":{},"list":[{"sku":"x\u202Ey"},{"sku":"z"}],"n":9007199254740993,"o.k":true}`)
-	fields, more, err := approval.Fields(in, []string{"card.number", "list.1"})
+	all, err := approval.Look{Secrets: []string{"card.number", "list.1"}}.Fields(in, nil)
 	require.NoError(t, err)
-	assert.Zero(t, more)
+	assert.Zero(t, all.More)
 	var got []string
-	for _, f := range fields {
+	for _, f := range all.Fields {
 		got = append(got, fmt.Sprintf("%s=%s", f.Path, f.Value))
 		assert.Equal(t, f.Value == "(secret)", f.Secret)
 	}
 	assert.Equal(t, []string{
 		`\e.a=1`, "a=2", `card.holder="bo"`, "card.number=(secret)", "empty={}", `list.0.sku="x\u{202E}y"`, "list.1=(secret)", "n=9007199254740993", `o\.k=true`,
 	}, got)
-	long, more, err := approval.Fields(json.RawMessage(`{"t":"`+strings.Repeat("é", 400)+`"}`), nil)
+	long, err := approval.Look{}.Fields(json.RawMessage(`{"t":"`+strings.Repeat("é", 400)+`"}`), nil)
 	require.NoError(t, err)
-	assert.Zero(t, more)
-	assert.LessOrEqual(t, len(long[0].Value), approval.MaxValue)
-	assert.Equal(t, 802, long[0].Size)
+	assert.Zero(t, long.More)
+	assert.LessOrEqual(t, len(long.Fields[0].Value), approval.MaxValue)
+	assert.Equal(t, 802, long.Fields[0].Size)
 	var wide []string
 	for i := range 100 {
 		wide = append(wide, fmt.Sprintf(`"f%02d":%d`, i, i))
 	}
-	some, more, err := approval.Fields(json.RawMessage("{"+strings.Join(wide, ",")+"}"), nil)
+	some, err := approval.Look{}.Fields(json.RawMessage("{"+strings.Join(wide, ",")+"}"), nil)
 	require.NoError(t, err)
-	assert.Len(t, some, approval.MaxFields)
-	assert.Equal(t, 60, more)
-	_, _, err = approval.Fields(json.RawMessage(`{} {}`), nil)
+	assert.Len(t, some.Fields, approval.MaxFields)
+	assert.Equal(t, 60, some.More)
+	_, err = approval.Look{}.Fields(json.RawMessage(`{} {}`), nil)
 	assert.Error(t, err)
 }
 
 func TestDifferences(t *testing.T) {
 	was := json.RawMessage(`{"amount":10,"card":"1","gone":true,"items":["a","b"],"same":1}`)
 	now := json.RawMessage(`{"amount":10000,"card":"2","items":["a","c","d"],"new":null,"same":1}`)
-	got, more, err := approval.Differences(was, now, []string{"card"})
+	got, more, err := approval.Look{Secrets: []string{"card"}}.Differences(was, now)
 	require.NoError(t, err)
 	assert.Zero(t, more)
 	assert.Equal(t, []approval.Difference{
-		{"amount", "10", "10000"}, {"card", "(secret)", "(secret)"}, {"gone", "true", ""}, {"items.1", `"b"`, `"c"`}, {"items.2", "", `"d"`}, {"new", "", "null"},
+		{Path: "amount", Was: "10", Now: "10000"}, {Path: "card", Was: "(secret)", Now: "(secret)"}, {Path: "gone", Was: "true"},
+		{Path: "items.1", Was: `"b"`, Now: `"c"`}, {Path: "items.2", Now: `"d"`}, {Path: "new", Now: "null"},
 	}, got)
 }
 
 // What is hidden in one input must not be shown by what took its place in the other.
 func TestDifferences_SecretsBelow(t *testing.T) {
-	got, _, err := approval.Differences(json.RawMessage(`{"card":{"pin":"1"},"l":[{"pin":2}]}`), json.RawMessage(`{"card":"none","l":[{"pin":3},{"pin":4}]}`),
-		[]string{"card.pin", "l.*.pin"})
+	got, _, err := approval.Look{Secrets: []string{"card.pin", "l.*.pin"}}.Differences(
+		json.RawMessage(`{"card":{"pin":"1"},"l":[{"pin":2}]}`), json.RawMessage(`{"card":"none","l":[{"pin":3},{"pin":4}]}`))
 	require.NoError(t, err)
-	assert.Equal(t, []approval.Difference{{"card", "(secret)", "(secret)"}, {"l.0.pin", "(secret)", "(secret)"}, {"l.1", "", "(secret)"}}, got)
+	assert.Equal(t, []approval.Difference{
+		{Path: "card", Was: "(secret)", Now: "(secret)"}, {Path: "l.0.pin", Was: "(secret)", Now: "(secret)"}, {Path: "l.1", Now: "(secret)"},
+	}, got)
 }
 
 // A long name above very many values is spelt where it is shown, not once for each of them.
 func TestFields_LongNamesAboveManyValues(t *testing.T) {
 	doc := json.RawMessage(`{"` + strings.Repeat("n", 400_000) + `":[` + strings.Repeat("0,", 200_000) + `0]}`)
-	fields, more, err := approval.Fields(doc, []string{"x.*"})
+	all, err := approval.Look{Secrets: []string{"x.*"}}.Fields(doc, nil)
 	require.NoError(t, err)
-	assert.Len(t, fields, approval.MaxFields)
-	assert.Equal(t, 200_001-approval.MaxFields, more)
-	assert.LessOrEqual(t, len(fields[0].Path), approval.MaxValue)
+	assert.Len(t, all.Fields, approval.MaxFields)
+	assert.Equal(t, 200_001-approval.MaxFields, all.More)
+	assert.LessOrEqual(t, len(all.Fields[0].Path), approval.MaxValue)
 	require.NoError(t, approval.DifferOnly(doc, doc, nil))
 }
 
@@ -276,7 +279,7 @@ func TestDifferOnly_IsEquality(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, string(a) == string(b), approval.DifferOnly(a, b, nil) == nil, "%s %s", a, b)
 		require.NoError(t, approval.DifferOnly(a, b, []string{""}), "the whole")
-		all, more, err := approval.Differences(a, b, nil)
+		all, more, err := approval.Look{}.Differences(a, b)
 		require.NoError(t, err)
 		require.Equal(t, string(a) == string(b), len(all)+more == 0)
 		var paths []string

@@ -35,6 +35,7 @@ type Request struct {
 	Effect    action.Effect   `json:"effect,omitempty"`    // side-effect class
 	UndoneBy  string          `json:"undone_by,omitempty"` // the action that is declared to undo it, "" where none is
 	Parts     []Part          `json:"parts,omitempty"`     // what the estimated risk rests on
+	Priced    action.Limit    `json:"priced,omitzero"`     // what of the forecast is no forecast: its input says what it costs
 }
 
 // Part is what one part of what is known adds to the log-odds of Err: above 0 it raises the risk.

@@ -1,331 +1,255 @@
 package approval
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"reflect"
-	"slices"
-	"strconv"
-	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 )
 
-// Bounds on what a person is shown of one input: more is not read.
+// Bounds on what a person is shown of one input at first sight; [Look.Text] is all of it.
 const (
-	MaxFields = 40  // fields, and differences
-	MaxValue  = 200 // bytes of one value, and of one path
+	MaxFields   = 40  // values, and differences, beside those that the schema names
+	MaxDeclared = 256 // of those
+	MaxValue    = 200 // bytes of one value, and of one path
 )
+
+// Look says how inputs of an action are shown.
+//
+// Whoever proposes a call may choose long lists, and names where the schema leaves them open. So what the schema names comes
+// first and always: values that differ from the call approved last, then those that are declared, then the rest. Lists and
+// free-form objects share what room is left, and of each that is not shown in whole it is said how many more values it has.
+type Look struct {
+	// Secrets are dotted paths, in which a star is any member or element: what is there is hidden, with the names of what is
+	// below it.
+	Secrets []string
+	// Declared are the dotted paths of the members that the action's schema names, those of elements of lists apart. Beyond
+	// MaxDeclared they count as named no more.
+	Declared []string
+}
 
 // Field is one value of an input as it is shown: nothing in it is invisible (see [action.Visible]), a secret is hidden.
 type Field struct {
-	Path   string `json:"path"`             // dotted, indices included: "items.0.sku"; "" is the whole input
-	Value  string `json:"value"`            // JSON
-	Size   int    `json:"size,omitempty"`   // bytes of the whole value, where it is cut
-	Secret bool   `json:"secret,omitempty"` // Value says nothing
+	Path    string `json:"path"`              // dotted, indices included: "items.0.sku"; "" is the whole input
+	Label   string `json:"label,omitempty"`   // for reading, where that is not Path: see Name
+	Value   string `json:"value"`             // JSON
+	Size    int    `json:"size,omitempty"`    // bytes of the whole value, where it is cut
+	Secret  bool   `json:"secret,omitempty"`  // Value says nothing
+	Changed bool   `json:"changed,omitempty"` // differs from the call approved last
+}
+
+// Name is the path as a person should read it: names that are no plain identifiers are quoted, and those that mix the letters
+// of several scripts, or read like another name beside them, are marked.
+func (f Field) Name() string { return nameOr(f.Label, f.Path) }
+
+// Rest is what is not shown of a list, or of the members of an object that its schema does not name.
+type Rest struct {
+	Path   string `json:"path"` // of the list or the object
+	Label  string `json:"label,omitempty"`
+	More   int    `json:"more"`   // values
+	Digest string `json:"digest"` // SHA-256, in hex, of the whole list or of all those members, secrets left out
+}
+
+// Name is as [Field.Name].
+func (r Rest) Name() string { return nameOr(r.Label, r.Path) }
+
+// Shown is what is shown of an input.
+type Shown struct {
+	Fields []Field
+	Rest   []Rest
+	More   int // values that are not among the fields
 }
 
 // Difference is one place in which two inputs differ, as it is shown. "" is a value that is not there.
 type Difference struct {
-	Path string `json:"path"`
-	Was  string `json:"was,omitempty"`
-	Now  string `json:"now,omitempty"`
+	Path  string `json:"path"`
+	Label string `json:"label,omitempty"`
+	Was   string `json:"was,omitempty"`
+	Now   string `json:"now,omitempty"`
+	// Cut says that the values are too long to be shown: what is shown is where they differ.
+	Cut *Cut `json:"cut,omitempty"`
+}
+
+// Cut is where two long values differ, in bytes of their JSON.
+type Cut struct {
+	At      int `json:"at"`   // as much they have in common at their beginning
+	Tail    int `json:"tail"` // and at their end
+	WasSize int `json:"was_size"`
+	NowSize int `json:"now_size"`
+}
+
+// Name is as [Field.Name].
+func (d Difference) Name() string { return nameOr(d.Label, d.Path) }
+
+func nameOr(label, path string) string {
+	if label != "" {
+		return label
+	}
+	return path
 }
 
 // secretValue stands for what must not be shown.
 const secretValue = "(secret)"
 
-// Fields returns the values of an input in canonical form, in the order of their names, at most MaxFields, and how many
-// more there are. Secrets are dotted paths, in which a star is any member or element: what is there is hidden, with the
-// names of what is below it.
-func Fields(input json.RawMessage, secrets []string) (fields []Field, more int, err error) {
-	tree, err := parse(input)
+// Fields returns what is shown of an input in canonical form beside the one that was approved last, nil where there is none.
+func (l Look) Fields(now, was json.RawMessage) (Shown, error) {
+	a, b, err := parseBoth(was, now)
 	if err != nil {
-		return nil, 0, err
+		return Shown{}, err
 	}
-	hide := patterns(secrets)
-	leaves(nil, tree, hide, func(at place, v any) {
-		if len(fields) == MaxFields {
-			more++
-			return
+	first := a == any(absent{})
+	hide, names := patterns(l.Secrets), declaredOf(l.Declared)
+	var c chooser
+	w := &walker{whole: hide, pass: func(at place, was, now any, of *group) bool {
+		if first {
+			was = now
 		}
-		text := textOf(v)
-		f := Field{Path: at.String(), Value: shownValue(text), Secret: hide.cover(at)}
+		return c.pass(at, was, now, of)
+	}}
+	w.values(nil, a, b, names, nil)
+	spell := newSpeller(b, names)
+	var out Shown
+	chosen, shown := c.choose(w.groups)
+	for _, e := range chosen {
+		text := textOf(e.now)
+		f := Field{Path: e.at.String(), Label: spell.label(e.at), Value: shownValue(text), Secret: hide.cover(e.at), Changed: e.changed}
 		switch {
 		case f.Secret:
 			f.Value = secretValue
 		case len(text) > MaxValue:
 			f.Size = len(text)
 		}
-		fields = append(fields, f)
-	})
-	return fields, more, nil
+		out.Fields = append(out.Fields, f)
+	}
+	for _, g := range w.groups {
+		if more := g.total - shown[g]; more > 0 {
+			out.Rest = append(out.Rest, Rest{Path: g.at.String(), Label: spell.label(g.at), More: more, Digest: g.digest(hide)})
+		}
+	}
+	out.More = c.seq - len(out.Fields)
+	return out, nil
 }
 
-// Differences returns where two inputs in canonical form differ, at most MaxFields places, and how many more there are.
-// That a secret differs is told, its values are not, nor in what of it they differ.
-func Differences(was, now json.RawMessage, secrets []string) (out []Difference, more int, err error) {
-	hide := patterns(secrets)
-	err = differ(was, now, hide, func(at place, a, b any) bool {
-		if len(out) == MaxFields {
-			more++
-			return true
+// Differences returns where two inputs in canonical form differ, what the schema names first, and how many more places there
+// are. That a secret differs is told, its values are not, nor in what of it they differ.
+func (l Look) Differences(was, now json.RawMessage) (out []Difference, more int, err error) {
+	a, b, err := parseBoth(was, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	hide, names := patterns(l.Secrets), declaredOf(l.Declared)
+	var c chooser
+	w := &walker{whole: hide, pass: c.pass}
+	w.differences(nil, a, b, names, nil)
+	before, after := newSpeller(a, names), newSpeller(b, names)
+	chosen, _ := c.choose(w.groups)
+	for _, e := range chosen {
+		d := Difference{Path: e.at.String(), Label: after.label(e.at)}
+		if e.now == any(absent{}) {
+			d.Label = before.label(e.at)
 		}
-		d := Difference{Path: at.String()}
-		for _, side := range []struct {
-			to *string
-			v  any
-		}{{&d.Was, a}, {&d.Now, b}} {
-			switch {
-			case side.v == absent{}:
-			case hide.touch(at):
-				*side.to = secretValue
-			default:
-				*side.to = shownValue(textOf(side.v))
-			}
-		}
+		d.show(e.was, e.now, hide.touch(e.at))
 		out = append(out, d)
-		return true
-	})
-	return out, more, err
+	}
+	return out, c.seq - len(out), nil
+}
+
+// show writes both values, or where they differ.
+func (d *Difference) show(was, now any, secret bool) {
+	text := func(v any) string {
+		switch {
+		case v == any(absent{}):
+			return ""
+		case secret:
+			return secretValue
+		}
+		return textOf(v)
+	}
+	a, b := text(was), text(now)
+	if a == "" || b == "" || len(a) <= MaxValue && len(b) <= MaxValue {
+		d.Was, d.Now = shownValue(a), shownValue(b)
+		return
+	}
+	c := &Cut{WasSize: len(a), NowSize: len(b)}
+	short := min(len(a), len(b))
+	for c.At < short && a[c.At] == b[c.At] {
+		c.At++
+	}
+	for c.At > 0 && (!startsAt(a, c.At) || !startsAt(b, c.At)) {
+		c.At--
+	}
+	for c.Tail < short-c.At && a[len(a)-1-c.Tail] == b[len(b)-1-c.Tail] {
+		c.Tail++
+	}
+	for c.Tail > 0 && (!startsAt(a, len(a)-c.Tail) || !startsAt(b, len(b)-c.Tail)) {
+		c.Tail--
+	}
+	d.Cut, d.Was, d.Now = c, window(a, c.At, len(a)-c.Tail), window(b, c.At, len(b)-c.Tail)
+}
+
+// startsAt reports whether a character begins there, or the text ends.
+func startsAt(s string, i int) bool { return i >= len(s) || utf8.RuneStart(s[i]) }
+
+// around is how much is shown before and behind what differs, in bytes.
+const around = 40
+
+// window is a text around what is from at to end in it: of what is long both ends, for the one that was changed to be noticed
+// may stand before the one that matters.
+func window(s string, at, end int) string {
+	from, to := max(at-around, 0), min(end+around, len(s))
+	for !startsAt(s, from) {
+		from--
+	}
+	for !startsAt(s, to) {
+		to++
+	}
+	head, tail := s[from:to], ""
+	if len(head) > MaxValue {
+		a, b := from+MaxValue/2, to-MaxValue/2
+		for !startsAt(s, a) {
+			a--
+		}
+		for !startsAt(s, b) {
+			b++
+		}
+		head, tail = s[from:a], s[b:to]
+	}
+	out := action.Visible(head)
+	if from > 0 {
+		out = "…" + out
+	}
+	if tail != "" {
+		out += fmt.Sprintf(" …(%d bytes)… ", to-from-len(head)-len(tail)) + action.Visible(tail)
+	}
+	if to < len(s) {
+		out += "…"
+	}
+	return out
 }
 
 // DifferOnly reports the first place where two inputs in canonical form differ that none of the paths covers: a path
 // covers what is at or below it, and a star in it is any member or element. Nil: they differ there only, or not at all.
 func DifferOnly(a, b json.RawMessage, paths []string) error {
-	may, other := patterns(paths), ""
-	found := false
-	err := differ(a, b, nil, func(at place, _, _ any) bool {
+	was, now, err := parseBoth(a, b)
+	if err != nil {
+		return err
+	}
+	may, other, found := patterns(paths), "", false
+	w := &walker{pass: func(at place, _, _ any, _ *group) bool {
 		if may.cover(at) {
 			return true
 		}
 		other, found = at.String(), true
 		return false
-	})
-	if err == nil && found {
-		err = fmt.Errorf("they differ in %q, which is not among the fields that may differ", other)
+	}}
+	w.differences(nil, was, now, nil, nil)
+	if found {
+		return fmt.Errorf("they differ in %q, which is not among the fields that may differ", other)
 	}
-	return err
+	return nil
 }
 
 func shownValue(text string) string {
 	return action.CutTo(action.Visible(action.CutTo(text, MaxValue)), 4*MaxValue)
-}
-
-// place is where a value stands in a document: the names and indices that lead to it. It is spelt only where it is shown:
-// a document may hold a long name above very many values.
-type place []string
-
-var escape = strings.NewReplacer(`\`, `\\`, ".", `\.`, "*", `\*`)
-
-// emptyName is how a member without a name is spelt: else its path would be that of what holds it. No escaped name is this.
-const emptyName = `\e`
-
-// String returns the dotted path, cut to MaxValue.
-func (p place) String() string {
-	var b strings.Builder
-	for i, name := range p {
-		if i > 0 {
-			b.WriteByte('.')
-		}
-		b.WriteString(cmp.Or(escape.Replace(action.CutTo(name, MaxValue)), emptyName))
-		if b.Len() > MaxValue {
-			break
-		}
-	}
-	return action.CutTo(action.Visible(action.CutTo(b.String(), MaxValue)), 4*MaxValue)
-}
-
-// pattern is a dotted path, taken apart.
-type pattern []step
-
-type step struct {
-	name string
-	any  bool
-}
-
-type patternList []pattern
-
-func patterns(paths []string) (out patternList) {
-	for _, p := range paths {
-		out = append(out, split(p))
-	}
-	return out
-}
-
-// split takes a dotted path apart: a backslash makes the dot or star behind it part of a name.
-func split(path string) (out pattern) {
-	if path == "" {
-		return nil // the whole document
-	}
-	var name strings.Builder
-	escaped, literal := false, false
-	end := func() {
-		s := name.String()
-		out = append(out, step{name: s, any: s == "*" && !literal})
-		name.Reset()
-		literal = false
-	}
-	for _, r := range path {
-		switch {
-		case escaped:
-			name.WriteRune(r)
-			escaped, literal = false, true
-		case r == '\\':
-			escaped = true
-		case r == '.':
-			end()
-		default:
-			name.WriteRune(r)
-		}
-	}
-	end()
-	return out
-}
-
-// cover reports whether the place is at or below one of the patterns.
-func (l patternList) cover(at place) bool {
-	return slices.ContainsFunc(l, func(p pattern) bool { return len(p) <= len(at) && p.matches(at) })
-}
-
-// touch reports whether one of the patterns is at, below or above the place: what is shown of it would show the other.
-func (l patternList) touch(at place) bool {
-	return slices.ContainsFunc(l, func(p pattern) bool { return p.matches(at) })
-}
-
-// matches compares as far as both go.
-func (p pattern) matches(at place) bool {
-	for i := range min(len(p), len(at)) {
-		if !p[i].any && p[i].name != at[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// leaves passes the values that have nothing below them, or are whole among the patterns. The place is valid during the call.
-func leaves(at place, v any, whole patternList, pass func(place, any)) {
-	if whole.cover(at) {
-		pass(at, v)
-		return
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			leaves(append(at, name), v[name], whole, pass)
-		}
-		if len(v) > 0 {
-			return
-		}
-	case []any:
-		for i, e := range v {
-			leaves(append(at, strconv.Itoa(i)), e, whole, pass)
-		}
-		if len(v) > 0 {
-			return
-		}
-	}
-	pass(at, v)
-}
-
-// absent is a value that is not there.
-type absent struct{}
-
-func differ(a, b json.RawMessage, whole patternList, pass func(place, any, any) bool) error {
-	was, err := parse(a)
-	if err != nil {
-		return err
-	}
-	now, err := parse(b)
-	if err != nil {
-		return err
-	}
-	compare(nil, was, now, whole, pass)
-	return nil
-}
-
-// compare passes the places where two values differ, as deep as both have something there and none of the patterns is whole,
-// until pass says stop.
-func compare(at place, a, b any, whole patternList, pass func(place, any, any) bool) (more bool) {
-	if whole.cover(at) {
-		return reflect.DeepEqual(a, b) || pass(at, a, b)
-	}
-	if x, ok := a.(map[string]any); ok {
-		if y, ok := b.(map[string]any); ok {
-			return compareMembers(at, x, y, whole, pass)
-		}
-	}
-	if x, ok := a.([]any); ok {
-		if y, ok := b.([]any); ok {
-			return compareElements(at, x, y, whole, pass)
-		}
-	}
-	if plain(a) && plain(b) && a == b {
-		return true
-	}
-	return pass(at, a, b)
-}
-
-func plain(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return false
-	}
-	return true
-}
-
-func compareMembers(at place, x, y map[string]any, whole patternList, pass func(place, any, any) bool) bool {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if !compare(append(at, name), member(x, name), member(y, name), whole, pass) {
-			return false
-		}
-	}
-	return true
-}
-
-func member(m map[string]any, name string) any {
-	if v, ok := m[name]; ok {
-		return v
-	}
-	return absent{}
-}
-
-func compareElements(at place, x, y []any, whole patternList, pass func(place, any, any) bool) bool {
-	element := func(l []any, i int) any {
-		if i < len(l) {
-			return l[i]
-		}
-		return absent{}
-	}
-	for i := range max(len(x), len(y)) {
-		if !compare(append(at, strconv.Itoa(i)), element(x, i), element(y, i), whole, pass) {
-			return false
-		}
-	}
-	return true
-}
-
-// parse reads a document; numbers keep their digits.
-func parse(doc json.RawMessage) (tree any, err error) {
-	d := json.NewDecoder(bytes.NewReader(doc))
-	d.UseNumber()
-	if err := d.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("input of an approval: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("input of an approval: data behind it")
-	}
-	return tree, nil
-}
-
-func textOf(v any) string {
-	text, _ := encode("value", v) // what was decoded can be written
-	return text
 }

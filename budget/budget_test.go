@@ -41,6 +41,11 @@ func TestReserve(t *testing.T) {
 		{"too little history is none", 50, budget.Ask{Forecast: tokens(90, 4)}, 0, []string{"tokens"}, nil},
 		{"nothing known and nothing left", 100, budget.Ask{}, 0, []string{"tokens"}, nil},
 		{"overrun: not even a call that reserves nothing", 101, budget.Ask{}, -1, nil, nil},
+		{"what it costs, whatever was learned and declared", 0, budget.Ask{Estimate: action.Cost{Tokens: 40}, Forecast: tokens(90, 9), Exact: action.Limit{Tokens: action.Max(7)}}, 7, nil, nil},
+		{"nothing, where it costs nothing", 100, budget.Ask{Estimate: action.Cost{Tokens: 40}, Forecast: tokens(90, 9), Exact: action.Limit{Tokens: action.Max(0)}}, 0, nil, nil},
+		{"all that is left, where it costs that", 60, budget.Ask{Exact: action.Limit{Tokens: action.Max(40)}}, 40, nil, nil},
+		{"no remainder of what it costs", 61, budget.Ask{Estimate: action.Cost{Tokens: 1}, Exact: action.Limit{Tokens: action.Max(40)}}, -1, nil, nil},
+		{"an axis of which it says nothing", 0, budget.Ask{Estimate: action.Cost{Tokens: 40}, Exact: action.Limit{Bytes: action.Max(0)}}, 40, nil, nil},
 		{"a forecast below zero reserves nothing", 0, budget.Ask{Forecast: tokens(-5, 9)}, 0, nil, nil},
 		{"a forecast beyond all counters", 0, budget.Ask{Estimate: action.Cost{Tokens: 1}, Forecast: tokens(math.MaxInt64, 9)}, 100, nil, []string{"tokens"}},
 	} {
@@ -90,6 +95,19 @@ func TestI07_BadCostsAreRefused(t *testing.T) {
 	assert.Contains(t, no.Message, "EUR and USD")
 	_, no = budget.Reserve(eur, budget.Ask{Estimate: action.Cost{Tokens: -1}})
 	assert.NotNil(t, no)
+	for reason, ask := range map[string]budget.Ask{
+		"another currency":   {Exact: action.Limit{Money: action.Max(1), Currency: "USD"}},
+		"no currency":        {Exact: action.Limit{Money: action.Max(1)}},
+		"less than nothing":  {Exact: action.Limit{Tokens: action.Max(-1)}},
+		"beyond 2^53":        {Exact: action.Limit{Bytes: action.Max(1 << 53)}},
+		"more than one call": {Exact: action.Limit{Calls: action.Max(2)}},
+		"above its maximum":  {Exact: action.Limit{Tokens: action.Max(2)}, Max: action.Limit{Tokens: action.Max(1)}},
+	} {
+		_, no := budget.Reserve(eur, ask)
+		assert.NotNil(t, no, reason)
+	}
+	_, no = budget.Reserve(eur, budget.Ask{Exact: action.Limit{Money: action.Max(0), Currency: "USD"}})
+	assert.Nil(t, no, "nothing is of no currency")
 	_, err := budget.Settle(eur, action.Cost{}, usd)
 	assert.ErrorIs(t, err, action.ErrCurrency)
 	_, err = budget.Settle(eur, action.Cost{}, action.Cost{Tokens: -1})
@@ -216,7 +234,13 @@ func TestI07_NoGrantExceedsALimit(t *testing.T) {
 					Estimate: action.Cost{Tokens: rapid.Int64Range(0, 80).Draw(t, "estimate")},
 					Forecast: tokens(rapid.Int64Range(-10, 120).Draw(t, "p95"), rapid.Int64Range(0, 9).Draw(t, "n")),
 				}
+				if rapid.Bool().Draw(t, "priced") {
+					ask.Exact = action.Limit{Tokens: action.Max(rapid.Int64Range(0, 120).Draw(t, "exact"))}
+				}
 				g, no := budget.Reserve(account(), ask)
+				if n, ok := ask.Exact.Tokens.Get(); ok && no == nil {
+					require.Equal(t, n, g.Reserved.Tokens, "what it costs is what is reserved")
+				}
 				if model.granted() > limit {
 					require.NotNil(t, no, "an overrun axis grants nothing")
 				}

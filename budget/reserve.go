@@ -27,6 +27,8 @@ type Ask struct {
 	Estimate action.Cost  // as declared; zero on an axis says nothing about it
 	Max      action.Limit // as declared: a reservation is never more
 	Forecast Forecast
+	// Exact is what this very call costs on the axes on which it has an amount: there neither estimate nor forecast counts.
+	Exact action.Limit
 }
 
 // Grant is what a call reserves.
@@ -52,6 +54,7 @@ type Refusal struct {
 //	the learned 95th percentile     from then on
 //	the remainder                   where the estimate fits but the percentile does not
 //	nothing, and it is marked       where there is neither estimate nor history
+//	the exact cost                  where it is known, whatever else is: no less will do
 //
 // never above the declared maximum; and at least one call is one call. What was learned about money in another currency
 // says nothing about this one: other tasks of the agent may have been paid in it.
@@ -59,7 +62,10 @@ func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 	if err := ask.Estimate.Check(); err != nil {
 		return Grant{}, &Refusal{Message: "estimate: " + err.Error()}
 	}
-	cur, err := currency(acc.Limit.Currency, acc.Granted.Currency, moneyOf(ask.Estimate), ask.Max.Currency)
+	if err := ask.checkExact(); err != nil {
+		return Grant{}, &Refusal{Message: "exact: " + err.Error()}
+	}
+	cur, err := currency(acc.Limit.Currency, acc.Granted.Currency, moneyOf(ask.Estimate), ask.Max.Currency, ask.exactCurrency())
 	if err != nil {
 		return Grant{}, &Refusal{Axis: action.Money, Message: err.Error()}
 	}
@@ -78,6 +84,8 @@ func Reserve(acc Account, ask Ask) (Grant, *Refusal) {
 		case estimate > 0 && estimate <= left:
 			want = left
 			g.Short = append(g.Short, a.String())
+		case ask.exact(a):
+			return Grant{}, &Refusal{a, want, want, left, fmt.Sprintf("the call costs %s, %s left", a.Amount(want, cur), a.Amount(left, cur))}
 		default:
 			return Grant{}, &Refusal{a, want, least(estimate, want), left, fmt.Sprintf("the call may need %s, %s left", a.Amount(want, cur), a.Amount(left, cur))}
 		}
@@ -101,8 +109,43 @@ func least(estimate, want int64) int64 {
 	return want
 }
 
+// exactCurrency is that of an exact cost in money, "" of one that is nothing.
+func (k *Ask) exactCurrency() string {
+	if n, _ := k.Exact.Money.Get(); n > 0 {
+		return k.Exact.Currency
+	}
+	return ""
+}
+
+func (k *Ask) exact(a action.Axis) bool {
+	_, ok := k.Exact.On(a).Get()
+	return ok
+}
+
+// checkExact reports an exact cost that is none, or more than was declared that a call may cost. Of calls nothing but one call
+// is exact.
+func (k *Ask) checkExact() error {
+	for a := range action.AxisCount {
+		n, ok := k.Exact.On(a).Get()
+		m, bounded := k.Max.On(a).Get()
+		switch {
+		case !ok:
+		case a == action.Calls && n != 1, n < 0, n > action.MaxAmount:
+			return fmt.Errorf("cost %s is %d", a, n)
+		case a == action.Money && n > 0 && k.Exact.Currency == "":
+			return fmt.Errorf("cost money needs a currency")
+		case bounded && n > m:
+			return fmt.Errorf("the call costs %s, at most %s may be reserved", a.Amount(n, k.Exact.Currency), a.Amount(m, k.Max.Currency))
+		}
+	}
+	return nil
+}
+
 // on returns the declared estimate on an axis, what to reserve if there is room, and whether anything is known at all.
 func (k *Ask) on(a action.Axis) (estimate, want int64, known bool) {
+	if n, ok := k.Exact.On(a).Get(); ok {
+		return n, n, true
+	}
 	estimate = k.Estimate.Amount(a)
 	if a == action.Calls {
 		estimate = max(estimate, 1)

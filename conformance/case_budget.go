@@ -21,6 +21,8 @@ func budgetCases() []Case {
 			{"attempts are calls too", attemptsCount},
 			{"a call that was refused or never started holds nothing", nothingHeld},
 			{"two engines over one store", overspend(Limit{Money: UpTo(1)}, Cost{Money: 0.5}, 2, true)},
+			{"each costs what its input says", overprice(false)},
+			{"each costs what its input says, two engines over one store", overprice(true)},
 		}},
 		{"C10", "a NaN cost makes every comparison false and all calls pass", "costs are finite and not negative at every edge", []Variant{
 			{"reported NaN", badSpend(math.NaN())},
@@ -105,6 +107,74 @@ func overspend(l Limit, c Cost, room int, peers bool) func(*T) {
 		}
 		a := t.account(task)
 		if l.Money != nil && a.Spent.Money+a.Reserved.Money > *l.Money || l.Tokens != nil && a.Spent.Tokens+a.Reserved.Tokens > *l.Tokens {
+			t.Errorf("spent and reserved %+v %+v, beyond the limit", a.Spent, a.Reserved)
+		}
+	}
+}
+
+// overprice has 40 calls at once, of which each costs as many tenths as its input says and holds them until all have been
+// decided. What runs fits, and what is refused does not fit beside it.
+func overprice(peers bool) func(*T) {
+	tenths := func(raw json.RawMessage) int64 {
+		var in struct{ N int64 }
+		_ = json.Unmarshal(raw, &in) // made by the case
+		return in.N
+	}
+	return func(t *T) {
+		need[Pricer](t)
+		hold := newGate()
+		var decided atomic.Int32
+		price := func(in json.RawMessage) Cost { return Cost{Money: float64(tenths(in)) / 10} }
+		buy := &spy{then: func(ctx context.Context, x Execution) (json.RawMessage, error) {
+			if decided.Add(1) == 40 {
+				hold.open()
+			}
+			hold.wait(ctx)
+			return json.RawMessage(`{}`), x.Spend(price(x.Input))
+		}}
+		task := t.open(Goal{Limit: Limit{Money: UpTo(2)}}, Action{Name: "buy", Effect: Idempotent, Cost: Cost{Money: 1.5}, Price: price, Do: buy.do})
+		engines := []Subject{t.Subject}
+		if peers {
+			p, err := need[Peered](t).Peer()
+			if err != nil {
+				t.Fatalf("peer: %v", err)
+			}
+			engines = append(engines, p)
+		}
+		var ran atomic.Int64
+		var refused [40]bool
+		together(40, func(i int) {
+			n := int64(1 + i%7)
+			for range 200 { // losing a race for the store is no verdict on the budget
+				o := engines[i%len(engines)].Propose(t.Context, task, Call{Action: "buy", Input: fmt.Sprintf(`{"n":%d,"of":%d}`, n, i)})
+				switch o.Code {
+				case action.OK:
+					ran.Add(n)
+				case action.Stale:
+					continue
+				case action.BudgetExhausted:
+					refused[i] = true
+					if decided.Add(1) == 40 {
+						hold.open()
+					}
+				default:
+					t.Errorf("buy: %s %v%s", o.Code, orEmpty(o.Err), o.Told)
+					hold.open()
+				}
+				return
+			}
+			t.Errorf("buy: stale for ever")
+			hold.open()
+		})
+		if ran.Load() > 20 {
+			t.Errorf("calls that cost %d tenths ran, the limit is 20", ran.Load())
+		}
+		for i, no := range refused {
+			if n := int64(1 + i%7); no && ran.Load()+n <= 20 {
+				t.Errorf("a call that costs %d tenths was refused beside %d of 20", n, ran.Load())
+			}
+		}
+		if a := t.account(task); a.Spent.Money+a.Reserved.Money > 2 {
 			t.Errorf("spent and reserved %+v %+v, beyond the limit", a.Spent, a.Reserved)
 		}
 	}

@@ -40,6 +40,8 @@ type (
 	Restarter interface{ Restart() error }
 	// Peered can bring up a second engine over the same store. Closing the Subject closes its peers.
 	Peered interface{ Peer() (Subject, error) }
+	// Pricer reserves for a call what [Action.Price] says of its input.
+	Pricer interface{ PricesCalls() }
 	// Clocked can move the clock of engine and store forward.
 	Clocked interface{ Advance(time.Duration) }
 	// Faulty can lose accesses to its store.
@@ -130,7 +132,8 @@ type Action struct {
 	Quorum  int    // different people who must consent to it; 0 is one
 	Risk    int    // 1 to 5; 0 is 2, below every threshold used here
 	Effect  Effect
-	Cost    Cost // estimate
+	Cost    Cost                             // estimate
+	Price   func(input json.RawMessage) Cost // what a call costs in money, by its input; nil: that does not say it
 	Needs   []Need
 	Retries int
 	Keyed   bool          // calls carry an idempotency key made of their input

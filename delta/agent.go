@@ -68,6 +68,7 @@ type Agent struct {
 	skills     []string
 	delegable  map[string]*declaration // what it may pass on and never call
 	card       *engine.Card            // of an agent known from the store alone, nil for others
+	counts     bool                    // an approval of one is waived from some trust on: each success counts
 	veils      map[string]bool         // actions that take or give something secret, or rest on it; nil for none
 }
 
@@ -133,6 +134,7 @@ func (b AgentBuilder) Build() (*Agent, error) {
 	a.compiled.Autonomy = b.autonomy
 	for name, d := range a.defs {
 		a.compiled.Actions[name] = d.compiled
+		a.counts = a.counts || d.untilTrust > 0
 	}
 	a.markVeiled()
 	return a, nil

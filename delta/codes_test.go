@@ -29,7 +29,7 @@ var recorded = map[action.Code]ledger.Type{
 	action.ToolUnknown: ledger.Refused, action.ChannelUnknown: ledger.Refused, action.Unavailable: ledger.Refused, action.KeyUnavailable: ledger.Refused, action.RateLimited: ledger.Refused,
 	action.ContextMissing: ledger.Refused, action.InputMalformed: ledger.Refused, action.InputInvalid: ledger.Refused,
 	action.NotLegal: ledger.Refused, action.Denied: ledger.Refused, action.RiskCeiling: ledger.Refused,
-	action.BudgetExhausted: ledger.Refused, action.ApprovalRequired: ledger.ApprovalRequested, action.ApprovalRejected: ledger.Refused,
+	action.CostInvalid: ledger.Refused, action.BudgetExhausted: ledger.Refused, action.ApprovalRequired: ledger.ApprovalRequested, action.ApprovalRejected: ledger.Refused,
 	action.ApprovalExpired: ledger.Refused, action.NoApprover: ledger.Refused, action.Stale: "", action.InFlight: ledger.Refused,
 	action.StoreUnavailable: "", action.HookFailed: ledger.Settled, action.NotStarted: ledger.Settled, action.Failed: ledger.Settled,
 	action.Panicked: ledger.Settled, action.Timeout: ledger.Settled, action.Interrupted: ledger.Settled,
@@ -186,6 +186,15 @@ var scenes = []scene{
 		return w.make(p, delta.Call{Action: "steep", Input: inputOf(In{ID: "a", N: 101})})
 	}},
 	{code: action.BudgetExhausted, setup: func(_ *world, g *delta.Goal) { g.Limit.Tokens = action.Max(99) }, play: simple("costly")},
+	{code: action.BudgetExhausted, name: "by its input", setup: func(_ *world, g *delta.Goal) { g.Limit.Tokens = action.Max(99) }, play: func(w *world, p path) action.Outcome {
+		return w.make(p, delta.Call{Action: "metered", Input: inputOf(In{ID: "a", N: 100})})
+	}},
+	{code: action.CostInvalid, play: func(w *world, p path) action.Outcome {
+		return w.make(p, delta.Call{Action: "metered", Input: inputOf(In{ID: "a", N: 999})})
+	}},
+	{code: action.CostInvalid, name: "above its maximum", play: func(w *world, p path) action.Outcome {
+		return w.make(p, delta.Call{Action: "metered", Input: inputOf(In{ID: "a", N: 201})})
+	}},
 	{code: action.RateLimited, play: rateLimited},
 	{code: action.RateLimited, name: "at once", play: busy},
 	{code: action.ApprovalRequired, play: simple("risky"), checked: func(w *world, o action.Outcome) { assert.NotEmpty(w, o.Failure.Approval()) }},

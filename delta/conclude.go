@@ -50,7 +50,15 @@ func (t *Task) concludeAs(ctx context.Context, c action.Conclusion, who engine.W
 		return fmt.Errorf("conclude %s: %q is no verdict; want %q, %q or %q", t, action.CutTo(string(c.Verdict), action.MaxName), action.Reached, action.NotReached, action.Abandoned)
 	}
 	c.Reason, c.At = who.Reason, who.At
-	err := t.changeAs(ctx, t.stands, func(v *engine.View) (*txn.Txn, error) {
+	look := t.latest
+	if c.By == action.ByPerson { // what a person judges is as it stands
+		look = t.stands
+	}
+	err := t.changeAs(ctx, func(ctx context.Context) (v *engine.View, err error) {
+		v, err = look(ctx)
+		look = t.stands
+		return v, err
+	}, func(v *engine.View) (*txn.Txn, error) {
 		if c.By == action.ByPerson {
 			if err := engine.MayOperate(v, t.engine.cfg.Operators, who); err != nil {
 				return nil, err

@@ -45,6 +45,8 @@ type declaration struct {
 	tags                       []string
 	estimate                   action.Cost
 	maximum                    action.Limit
+	price                      func(action.Input) (action.Cost, error) // what a call costs, by its input
+	priced                     [action.AxisCount]bool                  // on these axes
 	effect                     action.Effect
 	needs                      []Pre
 	approve                    bool
@@ -236,7 +238,8 @@ func (b Builder[In, Out]) Cost(c action.Cost) Builder[In, Out] {
 }
 
 // MaxCost bounds what is reserved for a call, where what others of the action used lets the forecast ask for more: in its first
-// tens of calls that is about three times what one of steady cost uses. It is no bound on what may be charged.
+// tens of calls that is about three times what one of steady cost uses. It is no bound on what may be charged. A call of which
+// the input says that it costs more ([Builder.CostOf]) is refused.
 func (b Builder[In, Out]) MaxCost(l action.Limit) Builder[In, Out] {
 	b.d.maximum = l
 	return b
@@ -375,7 +378,7 @@ func (b Builder[In, Out]) MustBuild() *Action[In, Out] {
 func (d *declaration) compile() *engine.Action {
 	a := &engine.Action{
 		Name: d.name, Version: d.version, Description: d.description, Input: d.in, Risk: d.risk, Tags: d.tags,
-		Estimate: d.estimate, Maximum: d.maximum, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
+		Estimate: d.estimate, Maximum: d.maximum, Priced: d.priced, Effect: d.effect, Keyed: d.key != nil, Approve: d.approve,
 		UntilTrust: d.untilTrust, Quorum: d.quorum, UndoneBy: d.undoneBy, Tool: d.tool, Context: d.context, Rules: d.ruleNames(), Throttle: d.throttle,
 	}
 	return a.Ready()

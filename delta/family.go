@@ -278,7 +278,7 @@ func (t *Task) ended(ctx context.Context) {
 	e := t.engine
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.StoreTimeout)
 	defer cancel()
-	v, err := t.stands(ctx)
+	v, err := t.latest(ctx)
 	if err != nil {
 		return
 	}

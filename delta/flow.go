@@ -37,6 +37,9 @@ type flowRun struct {
 	told   int64           // the version of the instance of whose end who has to know does: one that completed may yet be undone
 	under  sync.Map        // those of hand that have not come back
 	back   chan flowAnswer
+	done   chan flowEnd
+	keep   *time.Ticker // the instance is held on to
+	poll   *time.Ticker // it is looked at elsewhere
 }
 
 // flowAnswer is what came of a command: an event, or nothing yet.
@@ -65,7 +68,18 @@ func (t *Task) readFlow(ctx context.Context) (engine.FlowKnown, error) {
 
 // again reads the instance once more.
 func (r *flowRun) again(ctx context.Context) (engine.FlowKnown, error) {
-	return r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
+	k, err := r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
+	if err == nil && r.moved(&k) {
+		err = errMoved
+	}
+	return k, err
+}
+
+// errMoved says that an instance goes on by another definition than it was taken up with: it is taken up anew.
+var errMoved = errors.New("the instance was given another definition meanwhile")
+
+func (r *flowRun) moved(k *engine.FlowKnown) bool {
+	return k.Ver > 0 && k.State.Digest != r.def.Digest()
 }
 
 // stands looks at the task alone, and at nothing that its agent believes.
@@ -82,6 +96,24 @@ func (t *Task) stands(ctx context.Context) (*engine.View, error) {
 		return nil, fmt.Errorf("%s: %w: %w", t, errUnreadable, err)
 	}
 	return v, nil
+}
+
+// latest is stands where what this engine knows will do: for who pins what it rests on, or is told of what it may have missed.
+// It costs no trip where nothing is known to be missing, and what a trip brings is kept.
+func (t *Task) latest(ctx context.Context) (*engine.View, error) {
+	if t.refresh(ctx, false) != nil {
+		return t.stands(ctx)
+	}
+	t.state.mu.Lock()
+	s := t.snapshot(nil)
+	v, err := t.glance(s)
+	if err != nil || t.lags() || t.state.lags() {
+		t.state.mu.Unlock()
+		return t.stands(ctx)
+	}
+	s.State = s.State.Clone() // it is used without the lock
+	t.state.mu.Unlock()
+	return engine.LookAtTask(s, v)
 }
 
 // there reports why the task of an instance that has not begun is not there: pruned, or lost by the store.
@@ -171,6 +203,9 @@ func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
 		return err
 	}
 	r.k, err = r.again(ctx)
+	if err == nil && r.k.Ver == 0 {
+		err = errMoved
+	}
 	return err
 }
 
@@ -219,6 +254,10 @@ var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 // driveDue takes an instance in hand that has something to do, for [Engine.Work].
 func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {
 	_, err := e.drive(ctx, e.adopt(s, task))
+	if errors.Is(err, errMoved) { // it is due
+		e.nudge()
+		return nil
+	}
 	if keyless(err) {
 		if _, met := e.flows.missing.LoadOrStore([2]string{s.agent.name, task}, true); !met {
 			e.cfg.Log.Warn("an instance is left to who has its key", "agent", s.agent.name, "task", task, "error", err)
@@ -231,7 +270,7 @@ func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error
 // drive does what there is to do for an instance, until it waits for somebody else or has ended. It returns the instance as
 // this engine knew it last, of version 0 where it does not know it.
 func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err error) {
-	v, err := t.stands(ctx)
+	v, err := t.latest(ctx) // what this engine has not heard of since is a wake
 	if err != nil {
 		return k, err
 	}
@@ -256,16 +295,23 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 			return k, err
 		}
 	}
-	r := &flowRun{e: e, t: t, def: def, veil: veil, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
+	r := &flowRun{e: e, t: t, def: def, veil: veil, view: v, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
 		return k, err
+	}
+	if r.moved(&r.k) || r.k.Ver == 0 && r.k.InputVer > 1 { // the task may have been looked at before that was so
+		if r.view, err = t.stands(ctx); err == nil && (r.view.Task.Flow == nil || r.view.Task.Flow.Digest != def.Digest()) {
+			err = errMoved
+		}
+		if err != nil {
+			return k, errors.Join(err, r.letGo(ctx))
+		}
 	}
 	if r.k.Ver == 0 {
 		if err := r.begin(ctx, of); err != nil {
 			return k, errors.Join(err, r.letGo(ctx))
 		}
 	}
-	r.view = v
 	if engine.WokenSince(v, &r.k) {
 		err = r.look(ctx, false)
 	} else if r.over = v.Task.Status.Ended(); r.over {
@@ -308,13 +354,15 @@ func (r *flowRun) ttl() int64 { return r.e.cfg.Lease.Microseconds() }
 // hold takes the instance in hand; false where somebody else has it.
 func (r *flowRun) hold(ctx context.Context) (bool, error) {
 	holder := r.e.newOwner()
-	reply, err := r.e.apply(ctx, engine.HoldFlow(r.t.agent.name, r.t.local, holder, r.ttl()))
+	x := engine.HoldFlow(r.t.agent.name, r.t.local, holder, r.ttl())
+	reply, err := r.e.apply(ctx, x)
 	if err != nil {
 		return false, failedStore(err)
 	}
 	if !reply.OK {
 		return false, nil
 	}
+	r.t.advance(x, reply, nil)
 	r.holder = holder
 	if r.k, err = engine.FlowRead(&reply, nil); err != nil {
 		return true, errors.Join(err, r.letGo(ctx))
@@ -324,113 +372,11 @@ func (r *flowRun) hold(ctx context.Context) (bool, error) {
 
 // letGo puts the instance down for others to take up at once.
 func (r *flowRun) letGo(ctx context.Context) error {
-	k, err := r.again(ctx)
+	k, err := r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
 	if err == nil {
 		_, err = r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &k, engine.Rest{}))
 	}
 	return err
-}
-
-// work performs what is outstanding and hands in what comes of it.
-func (r *flowRun) work(ctx context.Context) (err error) {
-	keep := time.NewTicker(max(r.e.cfg.Lease/3, time.Millisecond))
-	defer keep.Stop()
-	poll := time.NewTicker(r.e.cfg.Poll) // a word from elsewhere does not wait for a call that takes long
-	defer poll.Stop()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(r.e.stop, func() { cancel(ErrClosed) })()
-	defer func() { // what is under way ends first: after an error its answers are handed in by whoever takes the instance up
-		if late := r.finish(ctx, err == nil); err == nil {
-			err = late
-		}
-	}()
-	for {
-		if r.e.winding(ctx) || leaving(ctx) { // effects are not interrupted: that does Close, when it waits no longer
-			return errors.Join(r.finish(ctx, true), r.letGo(context.WithoutCancel(ctx)))
-		}
-		if err := r.notice(ctx); err != nil {
-			return errors.Join(err, r.letGo(context.WithoutCancel(ctx)))
-		}
-		r.launch(ctx)
-		if len(r.hand) == 0 {
-			if done, err := r.rest(ctx); done || err != nil {
-				return err
-			}
-			continue
-		}
-		select {
-		case a := <-r.back:
-			delete(r.hand, a.id)
-			switch {
-			case errors.Is(a.err, errLater):
-				r.idle[a.id], r.later = true, r.e.cfg.Lease/3
-			case a.err != nil:
-				return errors.Join(a.err, r.letGo(context.WithoutCancel(ctx)))
-			case a.event == nil:
-				r.idle[a.id] = true
-			default:
-				if err := r.feed(context.WithoutCancel(ctx), *a.event); err != nil {
-					return errors.Join(err, r.letGo(context.WithoutCancel(ctx)))
-				}
-				if r.stands(a.id) { // it came to nothing: asked again at once it would come to nothing again
-					r.idle[a.id], r.later = true, r.e.cfg.Lease/3
-				}
-			}
-		case <-keep.C:
-			reply, err := r.e.apply(ctx, engine.KeepFlow(r.t.agent.name, r.t.local, r.holder, r.ttl()))
-			if err == nil && !reply.OK {
-				return errSuperseded // another worker has it; what is under way here is answered by its id
-			}
-		case <-poll.C:
-			if err := r.look(ctx, true); err != nil {
-				r.e.cfg.Log.Warn("an instance cannot be read while it is at work", "instance", r.t.ID(), "error", err)
-			}
-		case <-ctx.Done():
-		}
-	}
-}
-
-// finish waits for what is under way, and hands it in as long as that works.
-func (r *flowRun) finish(ctx context.Context, handIn bool) (err error) {
-	for len(r.hand) > 0 {
-		a := <-r.back
-		delete(r.hand, a.id)
-		if handIn && err == nil && a.err == nil && a.event != nil {
-			err = r.feed(context.WithoutCancel(ctx), *a.event)
-		}
-	}
-	return err
-}
-
-// launch performs what is outstanding and not under way.
-func (r *flowRun) launch(ctx context.Context) {
-	r.veil.meet(r.k.Sealed)
-	for _, c := range r.k.State.Outstanding {
-		if len(r.hand) >= r.e.flows.Parallel {
-			return
-		}
-		if r.hand[c.ID] || r.idle[c.ID] || c.Held || c.Kind == workflow.Timer || c.Kind == workflow.Ask {
-			continue
-		}
-		if gated(c.Kind) && r.view != nil && r.view.Withheld(c.Action) { // it is not asked for in vain, time and again
-			r.idle[c.ID], r.later = true, r.e.cfg.Lease/3
-			continue
-		}
-		r.hand[c.ID] = true
-		r.under.Store(c.ID, true)
-		go func() {
-			roomy()
-			a := flowAnswer{id: c.ID, err: errExited}
-			defer func() {
-				r.under.Delete(c.ID)
-				r.back <- a
-			}()
-			if a.event, a.err = r.perform(ctx, &c); keyless(a.err) {
-				a.err = errLater
-			}
-		}()
-	}
 }
 
 // gated reports whether a command begins something that the engine's gates may keep from beginning.

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -13,8 +14,14 @@ import (
 func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.State, err error) {
 	for {
 		was, err := e.drive(ctx, t)
+		if errors.Is(err, errMoved) {
+			continue
+		}
 		if err != nil {
 			return false, s, err
+		}
+		if s = was.State; was.Ver > 0 && s.Status.Terminal() && len(s.Outstanding) == 0 {
+			return true, s, nil
 		}
 		k, err := e.readFlowOn(ctx, t.agent.name, t.local, &was)
 		if err == nil && k.Ver == 0 {
@@ -122,6 +129,9 @@ func (e *Engine) driveBeside(ctx context.Context, t *Task, k engine.FlowKnown) (
 		return k, nil
 	}
 	was, err := e.drive(ctx, t)
+	if errors.Is(err, errMoved) {
+		return k, nil
+	}
 	if err != nil {
 		return k, err
 	}

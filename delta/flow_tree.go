@@ -20,7 +20,8 @@ type InstanceTree struct {
 	Halted bool
 	Nested []InstanceTree // in the order in which they were started
 
-	of string // the command of the instance above
+	of        string   // the command of the instance above
+	approvers []string // of its task, where something waits for them
 }
 
 // NestedWait is what an instance of a tree waits for.
@@ -46,13 +47,15 @@ func (e *Engine) instanceTree(ctx context.Context, agent, task string) (Instance
 		return out, err
 	}
 	out.State = k.State
-	if k.Ver > 0 && !slices.ContainsFunc(k.State.Outstanding, ofChild) && k.State.Parked() {
+	asks := slices.ContainsFunc(k.State.Waits(), func(w workflow.Wait) bool { return w.For == workflow.WaitApproval })
+	if k.Ver > 0 && !slices.ContainsFunc(k.State.Outstanding, ofChild) && k.State.Parked() && !asks {
 		return out, nil
 	}
 	v, err := e.lookAtTask(ctx, agent, task)
 	if err != nil {
 		return out, failedStore(err)
 	}
+	out.approvers = v.Task.Approvers
 	out.Halted = v.Exists() && v.Task.Status != engine.Running
 	if out.Halted { // it may have gone on, and ended with its task, since it was read
 		if k, err = e.readFlowOn(ctx, agent, task, &k); err != nil {
@@ -106,6 +109,9 @@ func (t *InstanceTree) parked() bool {
 // see [workflow.State.Waits].
 func (t *InstanceTree) Waits() (out []NestedWait) {
 	for _, w := range t.State.Waits() {
+		if w.For == workflow.WaitApproval {
+			w.Who = t.approvers
+		}
 		out = append(out, NestedWait{t.ID, w})
 	}
 	for i := range t.Nested {

@@ -2,7 +2,6 @@ package delta
 
 import (
 	"encoding/json"
-	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
@@ -109,8 +108,7 @@ func (t *Task) previewLasting(c *Call, dst []byte) (v Verdict, ok bool) {
 	if w.input, ok = k.def.in.Pass(w.input[:0], raw); !ok {
 		return v, false
 	}
-	w.digest = k.digester.Append(w.digest[:0], w.input)
-	e := ledger.Entry{At: at, Digest: unsafe.String(unsafe.SliceData(w.digest), len(w.digest)), Input: w.input}
+	e := ledger.Entry{At: at, Sum: k.digester.Sum(&w.hasher, w.input), Input: w.input}
 	if !c.Provenance.IsZero() {
 		p := c.Provenance.Cut()
 		e.Provenance = &p

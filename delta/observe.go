@@ -134,9 +134,10 @@ func (t *Task) read(o *observed, raw []byte) (doc action.Document, digest string
 	return doc, digest, f
 }
 
-// judge runs the user code that looks at an input before anything is decided: the decoding of its type, and risk rules.
+// judge runs the user code that looks at an input before anything is decided: the decoding of its type, risk rules, and what it
+// costs.
 func (t *Task) judge(ctx context.Context, o *observed, in action.Input) (f *action.Failure) {
-	if !o.def.custom && len(o.def.rules) == 0 {
+	if !o.def.custom && len(o.def.rules) == 0 && o.def.price == nil {
 		got := o.def.decode(in)
 		o.call.Intent.Value = got.value
 		return got.f
@@ -147,6 +148,7 @@ func (t *Task) judge(ctx context.Context, o *observed, in action.Input) (f *acti
 	o.call.Intent.Value = got.value
 	if f = got.f; f == nil {
 		o.call.Rule, o.call.Named = t.engine.demands(ctx, o.def, in)
+		o.call.Price, o.call.Costly = t.engine.priceOf(ctx, o.def, in)
 	}
 	o.err = context.Cause(ctx)
 	return f

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/samber/mo"
@@ -167,8 +166,7 @@ func (e *Engine) RunWithin(ctx context.Context, t *Task, p Planner, b Bounds) mo
 	defer cancel(nil)
 	defer context.AfterFunc(e.stop, func() { cancel(context.Cause(e.stop)) })()
 	r := &run{t: t, p: p, b: b}
-	for !r.step(ctx) {
-	}
+	r.whole(ctx)
 	return mo.Ok(r.report)
 }
 
@@ -185,6 +183,9 @@ type run struct {
 	more    int      // proposals in a row of which there is more to come
 	looping int      // proposals in a row made while a loop stood
 
+	open *Proposal // whose calls are under way
+	out  []Result  // of them
+
 	snap txn.Snapshot // of the last request
 	view engine.View
 }
@@ -194,8 +195,12 @@ func (r *run) end(e Ended, why string, err error) bool {
 	return true
 }
 
-// step makes one proposal and its calls; it reports whether the run has ended.
+// step makes one proposal and its calls; it reports whether the run has ended. Where the calls of a proposal ended the
+// goroutine, it goes on behind them.
 func (r *run) step(ctx context.Context) bool {
+	if r.open != nil {
+		return r.taken(ctx)
+	}
 	if ctx.Err() != nil {
 		return r.end(RunStopped, "", context.Cause(ctx))
 	}
@@ -217,15 +222,29 @@ func (r *run) step(ctx context.Context) bool {
 		return false
 	}
 	r.report.Steps++
+	r.open = &prop
 	if len(prop.Calls) > r.b.Parallel {
 		f := action.Fail(action.InputInvalid, "%d calls were proposed at once, at most %d are made", len(prop.Calls), r.b.Parallel)
-		r.take(refuseAll(prop.Calls, f))
+		r.out = refuseAll(prop.Calls, f)
 	} else {
-		r.take(r.calls(ctx, prop.Calls))
+		r.calls(ctx, prop.Calls)
 	}
+	return r.taken(ctx)
+}
+
+// taken takes what became of the calls of a proposal; it reports whether the run has ended.
+func (r *run) taken(ctx context.Context) bool {
+	prop, out := r.open, r.out
+	r.open, r.out = nil, nil
+	for i := range out {
+		if out[i].Outcome.Code == "" {
+			out[i] = refuseAll(prop.Calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
+		}
+	}
+	r.take(out)
 	switch {
 	case prop.Done:
-		return r.concluded(ctx, &prop)
+		return r.concluded(ctx, prop)
 	case r.invalid >= r.b.Invalid:
 		return r.end(RunInvalid, fmt.Sprintf("%d proposals in a row broke rules", r.invalid), nil)
 	case r.idle >= r.b.Invalid:
@@ -308,68 +327,6 @@ func (r *run) sitOut(ctx context.Context, f *action.Failure) bool {
 		return false
 	}
 	return r.end(RunStopped, "the agent was halted", context.Cause(ctx))
-}
-
-// calls makes the calls of one proposal in parallel and returns when each has ended.
-func (r *run) calls(ctx context.Context, calls []Call) []Result {
-	out := make([]Result, len(calls))
-	var twice map[int]bool
-	if len(calls) > 1 {
-		twice = duplicates(calls)
-	}
-	var all sync.WaitGroup
-	for i, c := range calls {
-		if twice[i] {
-			out[i] = refuseAll(calls[i:i+1], action.Fail(action.InputInvalid, "call id %q is used twice in one proposal; give every call an id of its own", c.ID))[0]
-			continue
-		}
-		all.Go(func() {
-			roomy()
-			back := false
-			defer func() {
-				if !back {
-					out[i] = refuseAll(calls[i:i+1], action.Fail(action.Panicked, "the function ended the goroutine of its call"))[0]
-				}
-			}()
-			out[i] = Result{c, r.call(ctx, c)}
-			back = true
-		})
-	}
-	all.Wait()
-	return out
-}
-
-// duplicates marks the calls whose id an earlier one of the same proposal has: refused before anything is stored.
-func duplicates(calls []Call) map[int]bool {
-	out, seen := map[int]bool{}, map[string]bool{}
-	for i, c := range calls {
-		if c.ID != "" && seen[c.ID] {
-			out[i] = true
-		}
-		seen[c.ID] = true
-	}
-	return out
-}
-
-func (r *run) call(ctx context.Context, c Call) action.Outcome {
-	do := r.t.Do
-	if r.b.Wait {
-		do = r.t.DoWait
-	}
-	o, err := do(ctx, c).Get()
-	if err != nil {
-		f := action.Fail(action.NotStarted, "the run was stopped before the call").Because(err)
-		return action.Outcome{Action: c.Action, Code: f.Code, Failure: f}
-	}
-	return o
-}
-
-func refuseAll(calls []Call, f *action.Failure) []Result {
-	out := make([]Result, len(calls))
-	for i, c := range calls {
-		out[i] = Result{c, action.Outcome{Action: c.Action, Code: f.Code, Failure: f}}
-	}
-	return out
 }
 
 // take keeps the results, for the report as they are and for the planner as it may know them, and counts what bounds the

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/policy"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 )
 
 // policed is the configured policy under a deadline: it is user code, and what does not answer in time cannot decide.
@@ -24,10 +25,23 @@ func (p policed) Decide(q policy.Request) (policy.Decision, error) {
 // its time, and may ask the engine in turn: it is asked without the lock, about a copy, and has one deadline for all of f.
 // An error of ctx, or of the engine that stops, is returned whatever f found: the policy may have been cut short.
 func (t *Task) judged(ctx context.Context, own *sight, f func(*engine.Rules, *engine.View) error) error {
+	return t.judgedBy(ctx, own, t.look, f)
+}
+
+// offered is judged as a decision judges, which may leave out successes that wait to be folded, unless one of the agent's
+// actions counts each of them.
+func (t *Task) offered(ctx context.Context, f func(*engine.Rules, *engine.View) error) error {
+	if t.agent.counts {
+		return t.judgedBy(ctx, nil, t.look, f)
+	}
+	return t.judgedBy(ctx, nil, t.glance, f)
+}
+
+func (t *Task) judgedBy(ctx context.Context, own *sight, look func(*txn.Snapshot) (*engine.View, error), f func(*engine.Rules, *engine.View) error) error {
 	e := t.engine
 	t.state.mu.Lock()
 	s := t.snapshot(own)
-	v, err := t.look(s)
+	v, err := look(s)
 	if err != nil || e.cfg.Policy == nil {
 		defer t.state.mu.Unlock()
 		if err != nil {

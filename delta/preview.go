@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/txn"
 )
@@ -90,6 +91,7 @@ func verdict(event []byte, f *action.Failure) Verdict {
 type draft struct {
 	call          engine.Call
 	input, digest []byte
+	hasher        approval.Hasher
 	snap          txn.Snapshot
 	view          engine.View
 }
@@ -103,10 +105,10 @@ var drafts = sync.Pool{New: func() any { return new(draft) }}
 // the preview. False where it has to be done the long way.
 func (t *Task) previewPlain(c Call, dst []byte) (v Verdict, ok bool) {
 	d := t.agent.defs[c.Action]
-	if d == nil || !d.plain || len(d.rules) > 0 || t.agent.veils[d.name] || t.private.Load() != aboutNobody || d.vet != nil || d.tool != "" || c.want != nil || t.engine.cfg.Policy != nil {
+	if d == nil || !d.plain || len(d.rules) > 0 || d.price != nil || t.agent.veils[d.name] || t.private.Load() != aboutNobody || d.vet != nil || d.tool != "" || c.want != nil || t.engine.cfg.Policy != nil {
 		return v, false
 	}
-	if reads, _, _ := t.agent.compiled.Graph.Reads(d.name); reads || d.compiled.UntilTrust > 0 {
+	if reads, _, _ := t.agent.compiled.Graph.Reads(d.name); reads || t.counts(d.name) {
 		return v, false
 	}
 	w := drafts.Get().(*draft)

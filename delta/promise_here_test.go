@@ -101,6 +101,33 @@ func TestI10_NoTimeoutAndGoexit(t *testing.T) {
 	require.NoError(t, p.engine.Close(t.Context()), "nothing is left inside")
 }
 
+// A run makes a call that is proposed alone on its own goroutine. A function that ends it ends neither the run nor its caller.
+func TestI10_ARunOutlivesItsGoroutine(t *testing.T) {
+	p := here(t, delta.Goal{}, func(*delta.Context) mo.Result[string] { runtime.Goexit(); return mo.Ok("") }, nil)
+	call := delta.Call{Action: "run"}
+	var told [][]delta.Result
+	steps := [][]delta.Call{{call}, {call}, nil}
+	r, err := p.engine.RunWithin(t.Context(), p.task, delta.PlannerFunc(func(_ context.Context, r delta.Request) (delta.Proposal, error) {
+		told = append(told, r.Last)
+		return delta.Proposal{Calls: steps[r.Step-1], Done: r.Step == len(steps), Why: "all were made"}, nil
+	}), delta.Bounds{}).Get()
+	require.NoError(t, err)
+	assert.Equal(t, delta.RunDone, r.Ended)
+	assert.Equal(t, len(steps), r.Steps)
+	assert.Equal(t, 2, p.failed, "each was settled")
+	require.Len(t, r.Results, 2)
+	for _, res := range r.Results {
+		assert.Equal(t, call, res.Call)
+		assert.Equal(t, action.Panicked, res.Outcome.Code)
+		require.NotNil(t, res.Outcome.Failure)
+	}
+	require.Len(t, told, len(steps))
+	for i := range told[1:] {
+		assert.Len(t, told[i+1], len(steps[i]), "the planner is told of every call")
+	}
+	require.NoError(t, p.engine.Close(t.Context()), "nothing is left inside")
+}
+
 // That the call was stopped is noticed when the function returns, whatever it returns.
 func TestNoTimeoutNoticesThatItWasStopped(t *testing.T) {
 	for _, c := range []struct {

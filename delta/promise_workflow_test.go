@@ -257,6 +257,10 @@ func TestExecutionParksOnApprovalAndGoesOn(t *testing.T) {
 			s := w.run(i)
 			require.True(t, s.Parked())
 			require.Equal(t, workflow.WaitApproval, s.Waits()[0].For)
+			assert.Empty(t, s.Waits()[0].Who, "the machine does not know who may approve")
+			tree, err := i.Tree(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, []string{"ana"}, tree.Waits()[0].Who)
 			id := s.Waits()[0].Approval
 			if verb == "approve" {
 				require.NoError(t, e.Approve(t.Context(), id, w.ana(e), "fine"))
@@ -311,6 +315,7 @@ func testOtherRules(t *testing.T, of func(*reloaded) policy.Policy) {
 	s := w.run(i)
 	require.True(t, s.Parked())
 	require.Equal(t, workflow.WaitPolicy, s.Waits()[0].For)
+	require.Contains(t, s.Waits()[0].Reason, "; rule: by the test")
 	require.Error(t, i.Resume(t.Context(), "pay", w.ana(e), true, "I say so"), "no person overrides a forbid")
 	s = w.run(i)
 	require.True(t, s.Parked())
@@ -392,7 +397,9 @@ func TestStandingNamesTheWorkflow(t *testing.T) {
 	assert.Equal(t, "3", byName["child"].Version)
 	assert.Equal(t, "shop~parent", byName["child"].Parent)
 
-	require.ErrorIs(t, i.Signal(t.Context(), "", w.ana(e), []byte("1")), delta.ErrNotWaiting, "its child asks, it does not")
+	err = i.Signal(t.Context(), "", w.ana(e), []byte("1"))
+	require.ErrorIs(t, err, delta.ErrNotWaiting, "its child asks, it does not")
+	require.ErrorContains(t, err, "nested in it waits step \"ask\" of "+byName["child"].ID)
 	nested, err := e.OpenWorkflow(t.Context(), byName["child"].ID)
 	require.NoError(t, err)
 	bo, err := e.Authenticate(t.Context(), "bo")
@@ -526,5 +533,8 @@ func TestCancellingAWorkflowUndoesWhatCompleted(t *testing.T) {
 	s := w.run(i)
 	assert.Equal(t, workflow.Stopped, s.Status, "%+v", s)
 	assert.Equal(t, []string{"charge o1", "undo o1"}, w.done())
+	assert.Equal(t, workflow.StageDone, s.Steps[0].Stage)
+	assert.True(t, s.Steps[0].Undone, "it is done, and was undone")
+	assert.False(t, s.Steps[1].Undone)
 	w.folds(i)
 }

@@ -189,6 +189,12 @@ func (w *world) clerk() *delta.Agent {
 		w.keep(w.define("rated").Rate(1, time.Hour)),
 		w.keep(w.define("single").AtOnce(1)),
 		w.keep(delta.DefineToolOf[In, Out]("by-tool", "nobody").Describe("executed by a tool that is not there").Risk(1)),
+		w.keep(w.define("metered").CostOf(func(in In) action.Cost {
+			if in.N == 999 {
+				panic("less than nothing")
+			}
+			return action.Cost{Tokens: in.N}
+		}, action.Tokens).MaxCost(action.Limit{Tokens: action.Max(200)})),
 		w.keep(w.define("costly").Cost(action.Cost{Tokens: 100})),
 		w.keep(w.define("checked").Hooks(hooks.Hooks{Before: func(ctx context.Context, v action.View) error {
 			w.mu.Lock()

@@ -127,7 +127,7 @@ func (t *Task) knownView(decided *engine.View, action string, begun txn.Reply) (
 		return decided, nil, nil
 	}
 	s, look := t.snapshot(nil), t.glance
-	if def := t.agent.compiled.Actions[action]; def != nil && def.UntilTrust > 0 { // each success counts
+	if t.counts(action) {
 		look = t.look
 	}
 	v, err := look(s)

@@ -23,7 +23,7 @@ func (d *declaration) governedAs(other *declaration) bool {
 	return a.Risk == b.Risk && slices.Equal(a.Rules, b.Rules) && slices.Equal(a.Tags, b.Tags) &&
 		a.Approve == b.Approve && a.UntilTrust == b.UntilTrust && a.Quorum.Equal(b.Quorum) &&
 		a.Effect == b.Effect && a.Keyed == b.Keyed && a.UndoneBy == b.UndoneBy &&
-		a.Estimate == b.Estimate && a.Maximum == b.Maximum && a.Throttle == b.Throttle && slices.Equal(a.Context, b.Context)
+		a.Estimate == b.Estimate && a.Maximum == b.Maximum && a.Priced == b.Priced && a.Throttle == b.Throttle && slices.Equal(a.Context, b.Context)
 }
 
 // bornAs compares what runs beside the function, as far as it can be told apart.

@@ -71,7 +71,7 @@ func (t *Task) refresh(ctx context.Context, always bool) error {
 		return err
 	}
 	t.state.mu.Lock()
-	behind := t.lags() || t.state.lags() || t.view == nil
+	behind := t.lags() || t.state.lags() || t.view == nil && t.space.Rev == 0
 	t.state.mu.Unlock()
 	if !behind && (!always || t.unchanged(ctx)) {
 		return nil
@@ -150,7 +150,7 @@ func (t *Task) decideHere(o *observed, own *sight) (d engine.Decision, view *eng
 	defer t.state.mu.Unlock()
 	c, s := &o.call, &o.snap
 	t.snapshotInto(s, own)
-	if a := t.agent.compiled.Actions[c.Intent.Action]; a != nil && a.UntilTrust > 0 { // each success counts
+	if t.counts(c.Intent.Action) {
 		view, err = t.look(s)
 	} else {
 		view = &o.view
@@ -161,6 +161,12 @@ func (t *Task) decideHere(o *observed, own *sight) (d engine.Decision, view *eng
 	}
 	c.Now = s.Now
 	return engine.Decide(&t.engine.rules, t.agent.compiled, view, c), view, nil
+}
+
+// counts reports whether each success counts for what is decided of an action.
+func (t *Task) counts(name string) bool {
+	a := t.agent.compiled.Actions[name]
+	return a != nil && a.UntilTrust > 0
 }
 
 // send is apply for a transaction whose reply goes to advance or merge.
@@ -290,7 +296,7 @@ func (t *Task) Offer(ctx context.Context) (action.Offer, error) {
 // offer is the engine's own copy, never changed.
 func (t *Task) offer(ctx context.Context) (o action.Offer, err error) {
 	var view *engine.View
-	err = t.judged(ctx, nil, func(rules *engine.Rules, v *engine.View) (err error) {
+	err = t.offered(ctx, func(rules *engine.Rules, v *engine.View) (err error) {
 		view = v
 		o.Epoch = uint64(v.Snap.Task.Rev + v.Snap.Agent.Rev)
 		if rules.Policy != nil { // the lock is not held

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
+	"github.com/seed-ab2cfece/delta-agents/approval"
 	"github.com/seed-ab2cfece/delta-agents/internal/engine"
 	"github.com/seed-ab2cfece/delta-agents/memory"
 )
@@ -159,7 +160,7 @@ func (a *Agent) cardOf() engine.Card {
 			Effect: d.compiled.Effect, Keyed: d.compiled.Keyed, Fetches: n.Fetches, Needs: n.Needs,
 		}
 		if d.in != nil {
-			x.Secret, x.Input = d.in.Secrets(), d.in.Hash()
+			x.Secret, x.Input, x.Members = d.in.Secrets(), d.in.Hash(), d.in.Members(approval.MaxDeclared)
 		}
 		if d.out != nil {
 			x.Results = d.out.Secrets()
@@ -200,24 +201,24 @@ func (e *Engine) leaveCard(ctx context.Context, s *agentState) error {
 }
 
 // shownOf returns what is known of an action for showing a call of it: what it does, "" where that version is not known
-// here, and the paths of its secrets.
-func (a *Agent) shownOf(name, version string) (does string, secrets []string) {
+// here, and how its inputs are shown.
+func (a *Agent) shownOf(name, version string) (does string, look approval.Look) {
 	if d := a.defs[name]; d != nil && d.version == version && a.card == nil {
 		if d.in != nil {
-			secrets = d.in.Secrets()
+			look = approval.Look{Secrets: d.in.Secrets(), Declared: d.in.Members(approval.MaxDeclared)}
 		}
-		return d.description, secrets
+		return d.description, look
 	}
 	if a.card == nil {
-		return "", nil
+		return "", look
 	}
 	for _, x := range a.card.Actions {
 		if x.Name == name {
 			if x.Version == version {
 				does = x.Description
 			}
-			return does, x.Secret // of another version too: rather too much is hidden than too little
+			return does, approval.Look{Secrets: x.Secret, Declared: x.Members} // of another version too: rather too much is hidden than too little
 		}
 	}
-	return "", nil
+	return "", look
 }

@@ -158,6 +158,7 @@ func (e *Engine) Start(ctx context.Context, g Goal) (started *Task, err error) {
 	}
 	t := e.adopt(a, s.ID)
 	t.private.Store(aboutWhom(&s))
+	t.advance(x, reply, nil) // all that there is of it was written just now
 	return t, nil
 }
 

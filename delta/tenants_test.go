@@ -80,4 +80,11 @@ func TestWhatChangedIsOfTheSameTenantAndSubject(t *testing.T) {
 	require.NotNil(t, a.Last)
 	assert.False(t, a.Last.Elsewhere)
 	assert.Contains(t, a.Explain(), "nuts")
+	a = asked("acme", "", "nails")
+	require.NotNil(t, a.Last)
+	assert.False(t, a.Last.Elsewhere, "others came between")
+	assert.Contains(t, a.Explain(), "bolts")
+	assert.NotContains(t, a.Explain(), "nuts")
+	a = asked("acme", "bob", "pins")
+	assert.Equal(t, &delta.LastApproved{Elsewhere: true}, a.Last, "not even when")
 }

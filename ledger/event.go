@@ -43,6 +43,7 @@ type Event struct {
 	Reserved action.Cost     `json:"reserved,omitzero"`
 	Charged  action.Cost     `json:"charged,omitzero"`
 	Overrun  bool            `json:"overrun,omitempty"` // more was charged than reserved
+	Priced   action.Limit    `json:"priced,omitzero"`   // what of Reserved the input said that the call costs
 
 	// What it gave and took.
 	Facts    []string            `json:"facts,omitempty"`    // tokens written

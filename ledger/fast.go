@@ -14,7 +14,7 @@ import (
 
 // The writers below know these many fields of each struct. Where one has grown encoding/json writes it, correctly and
 // slowly, and a test says so.
-var eventsKnown, outcomesKnown = knows(Event{}, 56, Flow{}, 7, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 9, Change{}, 9, Claim{}, 3),
+var eventsKnown, outcomesKnown = knows(Event{}, 57, Flow{}, 7, Row{}, 4, RiskShown{}, 10, PolicyShown{}, 2, Observed{}, 9, Change{}, 9, Claim{}, 3),
 	knows(action.Outcome{}, 12)
 
 func knows(structs ...any) bool {
@@ -117,6 +117,7 @@ func (w *text) holds(e *Event) {
 	w.cost("reserved", &e.Reserved)
 	w.cost("charged", &e.Charged)
 	w.yes("overrun", e.Overrun)
+	w.limit("priced", &e.Priced)
 	w.list("facts", e.Facts)
 	w.bulk(e.Bulk)
 	w.claims(e.Claimed)
@@ -229,6 +230,21 @@ func (w *text) next(i int) {
 		w.b = append(w.b, ',')
 	}
 	w.b = append(w.b, '{')
+}
+
+func (w *text) limit(name string, l *action.Limit) {
+	if *l == (action.Limit{}) {
+		return
+	}
+	w.name(name)
+	w.b = append(w.b, '{')
+	for a := range action.AxisCount {
+		if n, ok := l.On(a).Get(); ok {
+			w.int(a.String(), n)
+		}
+	}
+	w.str("currency", l.Currency)
+	w.b = append(w.b, '}')
 }
 
 func (w *text) row(r *Row) {

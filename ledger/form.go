@@ -19,6 +19,7 @@ type Entry struct {
 	At           int64
 	Intent, Call string
 	Digest       string
+	Sum          *[32]byte // where Digest is "": the bytes that it writes in hex; nil: there is no digest
 	Within       string
 	Owner        string
 	Input        json.RawMessage // JSON without white space, as the strict edge leaves it
@@ -65,7 +66,11 @@ func (f *Form) Append(dst []byte, e *Entry) []byte {
 		w.str("call", e.Call)
 		w.b = append(w.b, t[ends[1]:ends[2]]...)
 	}
-	w.str("digest", e.Digest)
+	if e.Sum != nil && e.Digest == "" {
+		w.b = append(action.AppendHex(append(w.b, `,"digest":"`...), e.Sum), '"')
+	} else {
+		w.str("digest", e.Digest)
+	}
 	w.str("within", e.Within)
 	if e.Owner == "" {
 		w.b = append(w.b, t[ends[2]:ends[4]]...)

@@ -46,7 +46,7 @@ const (
 	// ApprovalWithdrawn takes back a consent while others are awaited: Approval, Identity, Reason, State.
 	ApprovalWithdrawn Type = "approval_withdrawn"
 	// ApprovalApproved is a person's consent, the last that was needed: Approval, Identity, Reason, State where there were
-	// others.
+	// others, Text where among the calls approved last it is remembered, and a digest of the tenant and the subject.
 	ApprovalApproved Type = "approval_approved"
 	// ApprovalRejected is a person's refusal: Approval, Identity, Reason.
 	ApprovalRejected Type = "approval_rejected"
@@ -65,7 +65,7 @@ const (
 	GlassClosed Type = "glass_closed"
 
 	// Begun is written before any effect: the intent holds Reserved, Claimed and Approval under Fence and Owner.
-	// Text is the id of the override that let it through.
+	// Text is the id of the override that let it through, Priced what of Reserved its input said that it costs.
 	Begun Type = "begun"
 	// Attempt is written before a repeated attempt of an intent: Attempt, and Failure and Charged of the one before; what
 	// that used is counted with the end of the intent.
@@ -131,6 +131,8 @@ const (
 
 	// WorkflowStart opens an instance of a workflow: Flow.Event holds what it begins with, Flow.Spec its definition.
 	WorkflowStart Type = "workflow_start"
+	// WorkflowMigrated is an instance that goes on by another definition: Flow.Spec is that, Text says from which version.
+	WorkflowMigrated Type = "workflow_migrated"
 	// WorkflowEvent is an event of the machine that left no trail: Flow.Event.
 	WorkflowEvent Type = "workflow_event"
 	// WorkflowEnd ends an instance: Text is its status, Failure why.
@@ -201,7 +203,7 @@ var types = []Type{
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
 	AgentDeclared, AgentConfigured, TaskPruned, LedgerPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
-	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerCount, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
+	WorkflowStart, WorkflowMigrated, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerCount, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
 }
 
 // Types returns every type, in the order of their declaration.

@@ -37,8 +37,8 @@ func (p *pass) numberValue(pl *place) bool {
 	return p.numberHolds(r, p.src[start:at], true)
 }
 
-// fraction is numberValue for most numbers with a point: digits that are canonical as they are, and whole numbers on both
-// sides of them that are within the bounds. False where it cannot tell.
+// fraction is numberValue for most numbers with a point: digits that are canonical as they are and few enough for a float,
+// and whole numbers on both sides of them that are within the bounds. False where it cannot tell.
 func (p *pass) fraction(pl *place, first, at int, whole int64, negative bool) bool {
 	if pl.types&typeNumber == 0 || at == first || at-first > 17 || at >= len(p.src) || p.src[at] != '.' || p.src[first] == '0' && at > first+1 {
 		return false
@@ -52,7 +52,7 @@ func (p *pass) fraction(pl *place, first, at int, whole int64, negative bool) bo
 		if negative {
 			low, high = -high, -low
 		}
-		if r.bits != 0 || r.multipleOf != nil || r.noInteger || low < r.low || high > r.high {
+		if r.bits != 0 && end-first > r.fewDigits || r.multipleOf != nil || r.noInteger || low < r.low || high > r.high {
 			return false
 		}
 	}

@@ -166,6 +166,36 @@ func kindOf(here []*node) typeSet {
 	return types
 }
 
+// Members returns the dotted paths of the properties that the schema names, at most limit, those nearest to the root first.
+// Properties of elements of arrays are not among them, nor what patterns or additional properties let in.
+func (s *Schema) Members(limit int) []string {
+	type object struct {
+		here []*node
+		path []segment
+	}
+	var out []string
+	for open := []object{{here: s.root.here}}; len(open) > 0; open = open[1:] {
+		var names []string
+		for _, n := range open[0].here {
+			names = append(names, n.names...)
+		}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			below := slices.DeleteFunc(member(open[0].here, name), func(n *node) bool { return n.never })
+			if len(below) == 0 || name == "" { // a path has no empty name
+				continue
+			}
+			if len(out) == limit {
+				return out
+			}
+			path := append(slices.Clone(open[0].path), segment{name: name})
+			out = append(out, joinPath(path))
+			open = append(open, object{below, path})
+		}
+	}
+	return out
+}
+
 // Secrets returns the dotted paths of the fields marked as secret, sorted.
 func (s *Schema) Secrets() []string { return slices.Clone(s.secrets) }
 

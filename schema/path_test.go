@@ -211,3 +211,24 @@ func TestNarrow(t *testing.T) {
 		})
 	}
 }
+
+func TestMembers(t *testing.T) {
+	for _, c := range []struct {
+		reason, schema string
+		limit          int
+		want           []string
+	}{
+		{"what it names, nearest first", `{"properties":{"b":{"properties":{"c":{}}},"a":{}}}`, 9, []string{"a", "b", "b.c"}},
+		{"elements are not named one by one", `{"properties":{"l":{"items":{"properties":{"x":{}}}}}}`, 9, []string{"l"}},
+		{"nor is what may have any name", `{"properties":{"a":{}},"additionalProperties":{"properties":{"x":{}}}}`, 9, []string{"a"}},
+		{"in branches, and behind references", `{"allOf":[{"properties":{"a":{}}}],"properties":{"r":{"$ref":"#/definitions/d"}},"definitions":{"d":{"properties":{"x.y":{}}}}}`, 9,
+			[]string{"a", "r", `r.x\.y`}},
+		{"one that may not be there", `{"properties":{"a":false,"b":true}}`, 9, []string{"b"}},
+		{"recursion ends at the limit", `{"properties":{"next":{"$ref":"#"}}}`, 3, []string{"next", "next.next", "next.next.next"}},
+		{"the limit", `{"properties":{"a":{},"b":{}}}`, 1, []string{"a"}},
+	} {
+		s, err := Declared([]byte(c.schema))
+		require.NoError(t, err, c.reason)
+		assert.Equal(t, c.want, s.Members(c.limit), c.reason)
+	}
+}

@@ -32,6 +32,7 @@ func (d *Definition) check() []error {
 	}
 	c.edges()
 	c.order()
+	c.shares()
 	c.flow()
 	return c.faults
 }
@@ -45,6 +46,7 @@ type checker struct {
 	endsOf    int
 	always    map[int]bool // see Definition.always
 	owners    bool         // those of the workflow were looked at, as people who are asked
+	pairs     int          // of steps that were looked at, see excluded
 	unsure    []bool       // steps of which it is not known what stands before them
 }
 

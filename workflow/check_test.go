@@ -260,3 +260,40 @@ func TestMigrate(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, "phase \"p\" has begun: it must stay the 1. one\nstep \"z\" has begun, and is not in version 3\nstep \"a\" has begun, and is not in version 3", err.Error())
 }
+
+// A nested workflow holds what it is granted, so that who is beside it has to wait: that is warned of, and nothing else.
+func TestWarnsOfSharesWithoutALimit(t *testing.T) {
+	tokens := workflow.Limits{Cost: action.Limit{Tokens: action.Max(10)}}
+	child := func(name string) workflow.StepBuilder { return workflow.Run(name, "child") }
+	call := func(name string) workflow.StepBuilder { return workflow.Execute(name, "noop") }
+	ask := workflow.AskPerson("ask").Hitl(workflow.Hitl{Who: []string{"ana"}, Intake: json.RawMessage(`{"type":"object"}`)})
+	for name, c := range map[string]struct {
+		steps []workflow.StepBuilder
+		want  int
+	}{
+		"beside a call":             {[]workflow.StepBuilder{child("a"), call("b")}, 1},
+		"two beside each other":     {[]workflow.StepBuilder{child("a"), child("b")}, 2},
+		"with a limit":              {[]workflow.StepBuilder{child("a").Limits(tokens), call("b")}, 0},
+		"alone":                     {[]workflow.StepBuilder{child("a")}, 0},
+		"one after the other":       {[]workflow.StepBuilder{child("a"), call("b").Needs("a")}, 0},
+		"before it, two steps away": {[]workflow.StepBuilder{call("a"), call("b").Needs("a"), child("c").Needs("b")}, 0},
+		"instead of a call":         {[]workflow.StepBuilder{call("a"), child("b").Needs("a"), call("c").NeedsErr("a")}, 0},
+		"beside a question":         {[]workflow.StepBuilder{child("a"), ask}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := workflow.New("parent", "1")
+			for _, s := range c.steps {
+				b = b.Step(s)
+			}
+			d, err := b.Build()
+			require.NoError(t, err)
+			n := 0
+			for _, w := range d.Warnings() {
+				if strings.Contains(w, "has no limit of cost") {
+					n++
+				}
+			}
+			assert.Equal(t, c.want, n, "%v", d.Warnings())
+		})
+	}
+}

@@ -53,7 +53,7 @@ func (m *machine) called(i int, o action.Outcome, effect action.Effect) {
 	case o.Code == action.ApprovalRequired:
 		m.park(i, Wait{For: WaitApproval, Code: o.Code, Reason: f.Message, Approval: f.Approval()})
 	case o.Code == action.Denied:
-		m.park(i, Wait{For: WaitPolicy, Code: o.Code, Reason: f.Message, Policy: st.Policy})
+		m.park(i, Wait{For: WaitPolicy, Code: o.Code, Reason: forbidden(f), Policy: st.Policy})
 	case info.Executed == action.No && info.Retryable:
 		m.notStarted(i, f)
 	default:
@@ -66,6 +66,14 @@ func failureOf(o action.Outcome) *action.Failure {
 		return o.Failure
 	}
 	return action.Fail(o.Code, "%s", o.Code.Info().Tells)
+}
+
+// forbidden says, to those who look after the instance, what was denied and which rule of the policy denied it.
+func forbidden(f *action.Failure) string {
+	if rule := f.Details[action.DetailRule]; rule != "" {
+		return action.Cut(f.Message + "; rule: " + rule)
+	}
+	return f.Message
 }
 
 // effected is a call that completed: from now on it may have to be undone.

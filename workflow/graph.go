@@ -203,6 +203,40 @@ func (c *checker) order() {
 	}
 }
 
+// shares warns of nested workflows that are granted all that is left of the budget while other steps may need some of it.
+func (c *checker) shares() {
+	before := func(i, k int) bool {
+		_, is := slices.BinarySearch(c.d.nodes[k].before, i)
+		return is
+	}
+	for i := range c.d.nodes {
+		n := &c.d.nodes[i]
+		if n.Type != SubSOP || n.Limits.Cost != (action.Limit{}) {
+			continue
+		}
+		for k := c.d.first[n.phase]; k < c.d.first[n.phase+1]; k++ {
+			if k != i && c.d.nodes[k].Type != Human && !before(i, k) && !before(k, i) && !c.excluded(i, k) {
+				c.warn("step %q has no limit of cost: its workflow is granted all that is left of the budget, and step %q beside it has to wait for some", n.Name, c.d.nodes[k].Name)
+				break
+			}
+		}
+	}
+}
+
+// excluded reports whether two steps never both run, since they need other ends of a step before them. Of very many pairs it is
+// said of the last without looking: a warning less.
+func (c *checker) excluded(i, k int) bool {
+	if c.pairs++; c.pairs > maxPairs {
+		return true
+	}
+	ends := make([]When, len(c.d.nodes))
+	c.d.requires(i, ends)
+	a, _ := c.d.requires(k, ends)
+	return a != ""
+}
+
+const maxPairs = 1000
+
 // reach is the set of the steps that a step needs, and that these need, as bits. It asks each step once.
 func (d *Definition) reach(i int, reached []*big.Int) *big.Int {
 	if reached[i] != nil {

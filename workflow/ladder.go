@@ -60,6 +60,14 @@ func (d *Definition) who(n *node) []string {
 	return d.spec.Owners
 }
 
+// helps is who of those a wait of the step is for. An approval is for the approvers of the task, whom no definition knows.
+func (d *Definition) helps(n *node, for_ WaitKind) []string {
+	if for_ == WaitApproval {
+		return nil
+	}
+	return d.who(n)
+}
+
 // ground puts a step before its first try. Where the ladder begins with retries, the first try is one of them.
 func (m *machine) ground(i int) {
 	st := &m.s.Steps[i]
@@ -207,7 +215,7 @@ func (m *machine) park(i int, w Wait) {
 	st.Issued++
 	w.ID, w.Step, w.Since = waitID(m.s.Instance, st), st.Name, m.s.At
 	if w.Who == nil {
-		w.Who = m.d.who(n)
+		w.Who = m.d.helps(n, w.For)
 	}
 	st.Wait = &w
 	m.note(i, Entry{Kind: HitlPark, Text: string(w.For), Code: w.Code, Failure: st.Failure})

@@ -109,7 +109,10 @@ func (m *machine) undoLast() {
 
 // undoneOne goes on with the deed before.
 func (m *machine) undoneOne() {
+	d := m.s.Deeds[len(m.s.Deeds)-1]
 	m.s.Deeds = m.s.Deeds[:len(m.s.Deeds)-1]
+	of := func(other Deed) bool { return other.Step == d.Step }
+	m.s.Steps[m.d.at[d.Step]].Undone = !slices.ContainsFunc(m.s.Deeds, of) && !slices.ContainsFunc(m.s.Left, of)
 	m.s.Unwind.Attempt, m.s.Unwind.Call, m.s.Unwind.Input = 0, "", nil
 	m.undo()
 }
@@ -182,7 +185,7 @@ func (m *machine) compensated(o action.Outcome) {
 		wait.For = WaitApproval
 		m.unwindWaits(wait)
 	case o.Code == action.Denied:
-		wait.For, wait.Policy = WaitPolicy, u.Policy
+		wait.For, wait.Policy, wait.Reason = WaitPolicy, u.Policy, forbidden(f)
 		m.unwindWaits(wait)
 	case info.Executed == action.No && info.Retryable && u.Attempt < maxUndo:
 		m.undoLater(f)
@@ -212,7 +215,7 @@ func (m *machine) unwindWaits(w Wait) {
 	i := m.d.at[m.s.Deeds[len(m.s.Deeds)-1].Step]
 	n, st := &m.d.nodes[i], &m.s.Steps[i]
 	st.Issued++
-	w.ID, w.Step, w.Since, w.Who = waitID(m.s.Instance, st), n.Name, m.s.At, m.d.who(n)
+	w.ID, w.Step, w.Since, w.Who = waitID(m.s.Instance, st), n.Name, m.s.At, m.d.helps(n, w.For)
 	m.s.Unwind.Wait = &w
 	m.note(i, Entry{Kind: HitlPark, Text: string(w.For), Code: w.Code})
 }

@@ -146,7 +146,7 @@ type Wait struct {
 	Reason   string      `json:"reason,omitempty"`
 	Approval string      `json:"approval,omitempty"` // the id of the engine's approval
 	Intent   string      `json:"intent,omitempty"`   // the engine's id of the call of unknown outcome
-	Who      []string    `json:"who,omitempty"`      // who can help
+	Who      []string    `json:"who,omitempty"`      // who can help; of an approval those who may give it, whom the machine does not know
 	Policy   string      `json:"policy,omitempty"`   // the version of the rules that were tried last
 }
 
@@ -181,6 +181,7 @@ type StepState struct {
 	Then      Stage           `json:"then,omitempty"`      // what follows the backoff
 	Effect    action.Effect   `json:"effect,omitempty"`    // as recorded with its last call
 	Effected  bool            `json:"effected,omitempty"`  // an effect completed that may not be repeated, in this run
+	Undone    bool            `json:"undone,omitempty"`    // what it effected was taken back, and nothing of it stands that is known of
 	Touched   bool            `json:"touched,omitempty"`   // an irreversible call ran and failed, in this run
 	Policy    string          `json:"policy,omitempty"`    // the version of the rules that were waited for last
 	Asked     []string        `json:"asked,omitempty"`     // escalations of its children that were taken up

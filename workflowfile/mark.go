@@ -20,15 +20,16 @@ const (
 	markDone
 	markFailed
 	markSkipped
+	markUndone
 )
 
 // signs stand before the stage, for who sees no colours.
-var signs = map[markKind]string{markPending: "·", markRuns: "▶", markWaits: "◷", markDone: "✓", markFailed: "✗", markSkipped: "–"}
+var signs = map[markKind]string{markPending: "·", markRuns: "▶", markWaits: "◷", markDone: "✓", markFailed: "✗", markSkipped: "–", markUndone: "↶"}
 
 var frames = map[markKind]string{
 	markNone: `stroke="#555"`, markPending: `stroke="#aaa" stroke-dasharray="3 3"`, markRuns: `stroke="#1a56db" stroke-width="3"`,
 	markWaits: `stroke="#c27803" stroke-width="3"`, markDone: `stroke="#057a55" stroke-width="2"`, markFailed: `stroke="#c81e1e" stroke-width="3"`,
-	markSkipped: `stroke="#ccc"`,
+	markSkipped: `stroke="#ccc"`, markUndone: `stroke="#555" stroke-dasharray="6 3"`,
 }
 
 // marksOf marks the steps of an instance; of one that has not begun all are pending.
@@ -55,6 +56,9 @@ func marksOf(s *workflow.State) map[string]mark {
 			if m.kind = markWaits; x.Wait != nil {
 				m.text = "waits: " + string(x.Wait.For)
 			}
+		}
+		if x.Undone {
+			m.kind, m.text = markUndone, m.text+", undone"
 		}
 		out[x.Name] = m
 	}

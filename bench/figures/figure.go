@@ -19,6 +19,8 @@ type figure struct {
 	// heavy says that so much is held that collecting garbage takes longer than a sample. Each begins with none, or now the one
 	// and now the other of the two would pay for both; and both are done as often, so that they leave as much.
 	heavy bool
+	// long is how long a sample takes at least, where what is begun and ended with each of them costs as much as many turns.
+	long time.Duration
 }
 
 // pair is a figure made ready.
@@ -70,6 +72,7 @@ func (f *figure) measure(ctx context.Context, samples int, each time.Duration) (
 		return measured{}, fmt.Errorf("%s: %w", f.name, err)
 	}
 	defer p.close()
+	each = max(each, f.long)
 	a, err := turns(p.subject, each)
 	if err != nil {
 		return measured{}, fmt.Errorf("%s: %w", f.name, err)

@@ -22,13 +22,16 @@ Columns:
   version  of the action: a decision is about that version alone; a worker that holds
            another one asks again
   risk     effective risk, which no consent covers beyond
-  cost     forecast
+  cost     forecast, or what the input says that the call costs
   expires  when the request lapses, which is neither consent nor rejection
 
 JSON: {"approvals": [{"id", "task", "agent", "action", "version", "state", "risk",
-"cost", "requester", "asked", "expires", "why", "arguments": [{"path", "value"}],
-"unshown", "consents", "needed"}], "next"}. Secrets are hidden; unshown counts
-arguments that are left out.`
+"cost", "exact", "requester", "asked", "expires", "why", "arguments": [{"path",
+"label", "value", "changed"}], "unshown", "rest": [{"path", "label", "more",
+"digest"}], "consents", "needed"}], "next"}. Exact is what of the cost is no forecast.
+Secrets are hidden. Changed is what differs from the call approved last for the same
+tenant and subject, label how a path reads where that is not as it is; unshown counts
+arguments that are left out, rest says where.`
 
 type approvalRow struct {
 	ID        string           `json:"id"`
@@ -39,12 +42,15 @@ type approvalRow struct {
 	State     string           `json:"state"`
 	Risk      float64          `json:"risk"`
 	Cost      string           `json:"cost"`
+	Exact     string           `json:"exact,omitempty"`
 	Requester string           `json:"requester,omitempty"`
 	Asked     time.Time        `json:"asked"`
 	Expires   *time.Time       `json:"expires,omitempty"`
 	Why       []string         `json:"why,omitempty"`
 	Arguments []approval.Field `json:"arguments,omitempty"`
 	Unshown   int              `json:"unshown"`
+	Rest      []approval.Rest  `json:"rest,omitempty"`
+	Input     []string         `json:"input,omitempty"`
 	Consents  int              `json:"consents"`
 	Needed    int              `json:"needed"`
 	Ended     string           `json:"ended,omitempty"`
@@ -53,8 +59,8 @@ type approvalRow struct {
 func newApprovalRow(a delta.Approval) approvalRow {
 	r := approvalRow{
 		ID: a.ID, Task: a.Task, Agent: a.Agent, Action: a.Action, Version: a.Version, State: string(a.State), Risk: a.Risk.Effective,
-		Cost: a.Forecast.String(), Requester: a.Requester, Asked: time.UnixMicro(a.Asked).UTC(), Why: a.Why,
-		Arguments: a.Arguments, Unshown: a.Unshown, Consents: len(a.Votes), Needed: a.Quorum.Need(), Ended: string(a.Ended),
+		Cost: a.Forecast.String(), Exact: a.Priced.Amounts(), Requester: a.Requester, Asked: time.UnixMicro(a.Asked).UTC(), Why: a.Why,
+		Arguments: a.Arguments, Unshown: a.Unshown, Rest: a.Rest, Consents: len(a.Votes), Needed: a.Quorum.Need(), Ended: string(a.Ended),
 	}
 	if a.Expires > 0 {
 		at := time.UnixMicro(a.Expires).UTC()
@@ -169,30 +175,46 @@ func (d *desk) request(ctx context.Context, id string) (delta.Approval, error) {
 
 func newApprovalsShow() *cobra.Command {
 	var f storeFlags
+	var all bool
 	c := &cobra.Command{
 		Use: "show APPROVAL", Short: "Show all that is to be known before deciding", Args: cobra.ExactArgs(1),
 		Long: `Show prints what is asked, why, what is at risk and how it differs from what was
 approved last. Nothing in it is invisible or can change how the rest looks; secrets
 are hidden. The state is that of the consent; what became of the call is said beside
 it once it has ended: one that was approved may be refused when it is its turn, see
-deltactl trace. JSON is one element of the list, and "ended", the code of that end.` + storeHelp,
+deltactl trace. An input that is long is not shown in whole, which the first line says;
+--all shows all of it, in lines, secrets hidden. JSON is one element of the list, and
+"ended", the code of that end, and with --all the lines of "input".` + storeHelp,
 		Example: "  deltactl approvals show desk~t1~01JA",
 		RunE: onDesk(&f, func(c *cobra.Command, d *desk, args []string) error {
 			a, err := d.request(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
+			var input []string
+			if all {
+				if input, err = d.engine.ApprovalInput(c.Context(), args[0]); err != nil {
+					return err
+				}
+			}
 			if f.json {
-				return printJSON(c.OutOrStdout(), newApprovalRow(a))
+				row := newApprovalRow(a)
+				row.Input = input
+				return printJSON(c.OutOrStdout(), row)
 			}
 			state := string(a.State)
 			if a.Ended != "" {
 				state += ", and the call ended as " + string(a.Ended)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s\nstate     %s\n", strings.TrimRight(a.Explain(), "\n"), state)
+			out := c.OutOrStdout()
+			fmt.Fprintf(out, "%s\nstate     %s\n", strings.TrimRight(a.Explain(), "\n"), state)
+			if all {
+				_, err = fmt.Fprintf(out, "\nthe whole input\n%s\n", strings.Join(input, "\n"))
+			}
 			return err
 		}),
 	}
+	c.Flags().BoolVar(&all, "all", false, "the whole input too")
 	f.add(c)
 	return c
 }

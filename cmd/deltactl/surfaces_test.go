@@ -274,7 +274,7 @@ var surfaces = []surface{
 }
 
 // approvers are the surfaces that show whoever decides what a task about somebody wants to do.
-var approvers = []string{"desk", "approvals list", "approvals show", "watch"} // which need the ring for it
+var approvers = []string{"desk", "approvals list", "approvals show", "approvals show --all", "watch"} // which need the ring for it
 
 // TestI14_SecretsAreOnNoSurface plants secrets wherever a field that is tagged can be, and words in tasks about somebody, has
 // everything happen to them, and looks for them wherever anything can be read.

@@ -265,7 +265,10 @@ func (w *follower) decide(ctx context.Context, wait delta.NestedWait) error {
 	}
 	fmt.Fprintf(w.ask.out, "\n%s of %s wants to call %s: %s\n", action.Visible(wait.Step), action.Visible(wait.ID), action.Visible(a.Action), action.Visible(wait.Reason))
 	for _, x := range a.Arguments {
-		fmt.Fprintf(w.ask.out, "  %s: %s\n", action.Visible(x.Path), action.Visible(x.Value))
+		fmt.Fprintf(w.ask.out, "  %s: %s\n", action.Visible(x.Name()), action.Visible(x.Value))
+	}
+	if a.Unshown > 0 {
+		fmt.Fprintf(w.ask.out, "  and %d more values: deltactl approvals show --all %s\n", a.Unshown, action.Visible(wait.Approval))
 	}
 	for {
 		typed, err := w.ask.line("  approve it? (yes, no)")

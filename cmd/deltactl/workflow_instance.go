@@ -29,10 +29,19 @@ func isInstance(arg string) bool {
 type stepRow struct {
 	Step      string          `json:"step"`
 	Stage     string          `json:"stage"`
+	Undone    bool            `json:"undone,omitempty"` // what it effected was taken back
 	Iteration int             `json:"iterations"`
 	Attempt   int             `json:"attempts"`
 	Cost      string          `json:"cost"`
 	Failure   *action.Failure `json:"failure,omitempty"`
+}
+
+// stage is how far the step has come as a table shows it.
+func (r *stepRow) stage() string {
+	if r.Undone {
+		return r.Stage + ", undone"
+	}
+	return r.Stage
 }
 
 // questionRow is what somebody is asked.
@@ -74,13 +83,18 @@ func (d *desk) show(ctx context.Context, id string) (shownInstance, error) {
 	}
 	s := &tree.State
 	out := shownInstance{instanceRow: newInstanceRow(t, &tree), Nested: []nestedRow{}, Progress: []stepRow{}, Questions: []questionRow{}, Undone: []string{}, Spent: s.Cost.String()}
+	if no, err := (roll{}).lacks(ctx, d, t.Agent, run, &out.instanceRow); err != nil {
+		return out, err
+	} else if no != nil {
+		out.NoWorker = no.Error()
+	}
 	for i := range s.Steps {
 		x := &s.Steps[i]
 		stage := string(x.Stage)
 		if stage == "" {
 			stage = "pending"
 		}
-		out.Progress = append(out.Progress, stepRow{x.Name, stage, x.Iteration, x.Attempt, x.Cost.String(), x.Failure})
+		out.Progress = append(out.Progress, stepRow{x.Name, stage, x.Undone, x.Iteration, x.Attempt, x.Cost.String(), x.Failure})
 	}
 	for i := range tree.Nested {
 		n := &tree.Nested[i]
@@ -114,13 +128,16 @@ func printInstance(c *cobra.Command, d *desk, f *storeFlags, id string) error {
 	head.Row(x.ID, x.Workflow, x.Version, x.standing(), x.progress(), x.Spent)
 	steps := table.New(out, "step", "stage", "iterations", "attempts", "failure")
 	for _, r := range x.Progress {
-		steps.Row(r.Step, r.Stage, r.Iteration, r.Attempt, failureCell(r.Failure))
+		steps.Row(r.Step, r.stage(), r.Iteration, r.Attempt, failureCell(r.Failure))
 	}
 	if err := errors.Join(head.Flush(), spaced(c, steps)); err != nil {
 		return err
 	}
 	if x.Failure != nil {
 		fmt.Fprintf(out, "\nfailure\t%s\n", failureCell(x.Failure))
+	}
+	if x.NoWorker != "" {
+		fmt.Fprintf(out, "\nno worker\t%s\n", action.Visible(x.NoWorker))
 	}
 	for _, w := range x.Undone {
 		fmt.Fprintf(out, "\nnot undone\t%s\n", action.Visible(w))

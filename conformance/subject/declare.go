@@ -82,6 +82,15 @@ func define(spec conformance.Action, undo delta.Definition) (delta.Definition, e
 	if spec.Timeout > 0 {
 		b = b.Timeout(spec.Timeout)
 	}
+	if spec.Price != nil {
+		b = b.CostOf(func(in action.Input) action.Cost {
+			c, err := cost(spec.Price(json.RawMessage(in.Text())))
+			if err != nil {
+				panic(err)
+			}
+			return c
+		}, action.Money)
+	}
 	if spec.Keyed {
 		b = b.IdempotencyKey(func(in action.Input) string {
 			h := sha256.Sum256([]byte(in.Text()))

@@ -85,6 +85,7 @@ var (
 	_ conformance.Subject     = (*Subject)(nil)
 	_ conformance.Restarter   = (*Subject)(nil)
 	_ conformance.Peered      = (*Subject)(nil)
+	_ conformance.Pricer      = (*Subject)(nil)
 	_ conformance.Clocked     = (*Subject)(nil)
 	_ conformance.Faulty      = (*Subject)(nil)
 	_ conformance.Worker      = (*Subject)(nil)
@@ -140,6 +141,9 @@ func vouch(_ context.Context, credential any) (string, error) {
 	name, _ := credential.(string)
 	return name, nil
 }
+
+// PricesCalls implements [conformance.Pricer].
+func (s *Subject) PricesCalls() {}
 
 // Peer implements [conformance.Peered].
 func (s *Subject) Peer() (conformance.Subject, error) {

@@ -133,6 +133,9 @@ func DecideAsk(v *View, digest string, verb approval.Event, parked *ledger.Event
 	e := v.event(eventOf[next], who.At)
 	e.Intent, e.Action, e.Version, e.Digest, e.Approval = q.Intent, q.Action, q.Version, digest, q.ID
 	e.Identity, e.Reason, e.ApprovalFrom, e.ApprovalState = who.Identity, who.Reason, token.State, approval.Mark(next, q.ID, "")
+	if next == approval.Approved {
+		v.remember(&e)
+	}
 	if next == approval.Rejected {
 		e.Value = q.Value
 		decided := q.Decided(approval.Decision{Identity: who.Identity, Reason: who.Reason, At: who.At})

@@ -20,6 +20,7 @@ type Action struct {
 	Tags        []string    // groups of actions that fail together
 	Estimate    action.Cost // declared
 	Maximum     action.Limit
+	Priced      [action.AxisCount]bool // on which its input says what a call costs
 	Effect      action.Effect
 	Keyed       bool             // declares an idempotency key
 	Approve     bool             // asks for an approval whatever its risk
@@ -70,6 +71,28 @@ func (a *Action) level() string {
 		return a.levelKey
 	}
 	return cellLevel + a.Name
+}
+
+func (a *Action) priced() bool { return a.Priced != [action.AxisCount]bool{} }
+
+// pricedOn names the axes on which its input says what a call costs.
+func (a *Action) pricedOn() (out []string) {
+	for x := range action.AxisCount {
+		if a.Priced[x] {
+			out = append(out, x.String())
+		}
+	}
+	return out
+}
+
+// free is what a call costs of which the input is not known, on the axes on which that would say it.
+func (a *Action) free() (l action.Limit) {
+	for x := range action.AxisCount {
+		if a.Priced[x] {
+			l = l.With(x, 0)
+		}
+	}
+	return l
 }
 
 // Repeatable reports whether an attempt of unknown outcome may be made again.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -205,6 +206,9 @@ func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action
 	if shown := ask.Risk; r.shown.Effective > shown.Effective {
 		return r.askAnew(t, ask, why, fmt.Sprintf("effective risk rose from %.2f to %.2f", shown.Effective, r.shown.Effective))
 	}
+	if ask.Priced != r.call.Price {
+		return r.askAnew(t, ask, why, fmt.Sprintf("the call costs %s now, not %s", priced(r.call.Price), priced(ask.Priced)))
+	}
 	if !ask.Quorum.Equal(r.act.Quorum) {
 		return r.askAnew(t, ask, why, fmt.Sprintf("the action asks for %s now", r.act.Quorum))
 	}
@@ -213,6 +217,8 @@ func (r *round) consume(t txn.Token, ask approval.Request, why []string) *action
 	r.approvalID, r.expires = ask.ID, t.Exp
 	return nil
 }
+
+func priced(l action.Limit) string { return cmp.Or(l.Amounts(), "what is forecast") }
 
 // askAnew ends a consent that does not cover the call as it is now, and opens another request for it.
 func (r *round) askAnew(t txn.Token, ask approval.Request, why []string, reason string) *action.Failure {

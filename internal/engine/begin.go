@@ -106,7 +106,7 @@ func (r *round) begun(g *grounds) {
 		r.claims[i].To = "claimed:" + r.intent() // gate 8 may have adopted a parked intent
 	}
 	e.Reserved, e.Pools, e.Claimed, e.Waived, e.Limits = r.reserved, r.pools, r.claims, r.waived, r.limits
-	e.Input, e.Value = jsonOf(r.call.shown()), r.call.Intent.Value
+	e.Input, e.Value, e.Priced = jsonOf(r.call.shown()), r.call.Intent.Value, r.call.Price
 	if r.call.Veil != nil {
 		e.Sealed = r.call.Veil.Sealed
 	}

@@ -35,6 +35,7 @@ type CardAction struct {
 	Secret      []string          `json:"secret,omitempty"`  // paths in its input
 	Results     []string          `json:"results,omitempty"` // secret paths in its output
 	Input       string            `json:"input,omitempty"`   // hash of its schema
+	Members     []string          `json:"members,omitempty"` // paths that its schema names, see approval.Look
 }
 
 // DeclareAgent writes an agent's card where the store holds another or none; nil where it holds this one.

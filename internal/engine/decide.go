@@ -24,6 +24,8 @@ type Call struct {
 	Edge   *action.Failure // verdict of the strict edge and the schema
 	Rule   int             // level that a per-argument rule demands, 0 for none
 	Named  string          // the rule's name
+	Price  action.Limit    // what the input says that it costs, on the axes on which the action is priced
+	Costly *action.Failure // why that is not known, or too much
 	Resume bool            // the parked intent itself, not a new call of the same input
 	Alone  bool            // nobody waits for it: it sits out what may pass, until its approval expires
 	Leased bool            // a lease of a shared pool was tried: what the agent has is what there is
@@ -403,13 +405,21 @@ func (r *round) assess() ledger.RiskShown {
 // gate 7
 
 func (r *round) affordable() *action.Failure {
-	g, no := afford(r.rules, r.view, r.act, r.said())
+	if f := r.call.Costly; f != nil {
+		if r.rules.Observe {
+			g, _ := afford(r.rules, r.view, r.act, action.Limit{}, r.said())
+			r.reserved = g.Reserved
+		}
+		return f
+	}
+	g, no := afford(r.rules, r.view, r.act, r.call.Price, r.said())
 	return r.reserve(g, no)
 }
 
 // afford asks the budget what a call of the action reserves.
-func afford(rules *Rules, v *View, a *Action, s *saying) (budget.Grant, *budget.Refusal) {
-	return budget.Reserve(budget.Granting(v.Task.Limit, v.Snap.Task.Counters), budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: v.forecast(rules, a, s)})
+func afford(rules *Rules, v *View, a *Action, price action.Limit, s *saying) (budget.Grant, *budget.Refusal) {
+	return budget.Reserve(budget.Granting(v.Task.Limit, v.Snap.Task.Counters),
+		budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: v.forecast(rules, a, s), Exact: price})
 }
 
 // reserve pins that the reservation keeps every limit; what it adds comes with the begin.

@@ -20,7 +20,7 @@ type begins struct {
 func (r *round) appendBegun(dst []byte, e *ledger.Event) []byte {
 	s := r.said()
 	if s == nil || r.act.Keyed || e.Risk == nil || e.Policy == nil || len(e.Claimed)+len(e.Pools)+len(e.Limits)+len(e.Waived) > 0 ||
-		e.Approval != "" || e.ApprovalFrom != "" || e.ApprovalState != "" || e.Text != "" || e.Wakes || e.Flow != nil {
+		e.Approval != "" || e.ApprovalFrom != "" || e.ApprovalState != "" || e.Text != "" || e.Wakes || e.Priced != (action.Limit{}) || e.Flow != nil {
 		return appendShown(dst, e, r.riskText(e))
 	}
 	b := &s.begins

@@ -33,14 +33,14 @@ func Last(rules *Rules, agent *Agent, view *View, call *Call) *Lasting {
 
 // general reports whether no gate looks at more of the call than its action, and at no time but the task's deadline.
 func (r *round) general() bool {
-	if r.act == nil || r.rules.Policy != nil || len(r.act.Rules) > 0 || len(r.view.Task.Bounds) > 0 {
+	if r.act == nil || r.rules.Policy != nil || len(r.act.Rules) > 0 || r.act.priced() || len(r.view.Task.Bounds) > 0 {
 		return false
 	}
 	if r.view.Snap.Task.Counters[r.act.unsure()] > 0 { // then it matters which input
 		return false
 	}
 	c := r.call
-	if c.Veil != nil || c.Barred != nil || c.Wants != nil || c.Edge != nil || c.Rule != 0 || c.Named != "" || c.Resume || c.Leased || c.Again {
+	if c.Veil != nil || c.Barred != nil || c.Wants != nil || c.Edge != nil || c.Rule != 0 || c.Named != "" || c.Costly != nil || c.Resume || c.Leased || c.Again {
 		return false
 	}
 	reads, _, _ := r.agent.Graph.Reads(r.act.Name)

@@ -115,11 +115,13 @@ type Standing struct {
 	Reasons  []string // why it is blocked, or gated
 	Risk     ledger.RiskShown
 	Forecast action.Cost
+	Priced   []string        // the axes on which only an input says what a call costs; nothing is forecast there
 	Path     statespace.Path // what would make it legal, where prerequisites are missing
 	Asks     []string        // the per-argument rules that make some inputs of a legal action need an approval
 }
 
-// Stand evaluates gates 2 and 4 to 8 for an action without an input.
+// Stand evaluates gates 2 and 4 to 8 for an action without an input. On axes on which only an input says what a call costs it
+// is taken to cost nothing: some call of it may.
 func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string, now int64) Standing {
 	st := Standing{Action: name, Status: action.Blocked}
 	a := agent.Actions[name]
@@ -152,8 +154,8 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 	if c := v.Task.Ceiling; c > 0 && st.Risk.Effective > c {
 		st.Reasons = append(st.Reasons, fmt.Sprintf("effective risk %.2f is above the ceiling %.2f", st.Risk.Effective, c))
 	}
-	grant, no := afford(rules, v, a, r.said())
-	st.Forecast = grant.Reserved
+	grant, no := afford(rules, v, a, a.free(), r.said())
+	st.Forecast, st.Priced = grant.Reserved, a.pricedOn()
 	if id, full := v.poolFor(grant.Reserved, now); no == nil && full != nil {
 		st.Reasons = append(st.Reasons, "budget pool "+id+": "+full.Message)
 	}
@@ -239,7 +241,7 @@ func together(allowed []statespace.Allowed) (out []statespace.Allowed, possible 
 func offered(a *Action, st Standing, text json.RawMessage) action.Offered {
 	o := action.Offered{
 		Name: a.Name, Version: a.Version, Description: a.Description, Schema: text, Status: st.Status,
-		Risk: st.Risk.Effective, Forecast: st.Forecast, Effect: a.Effect,
+		Risk: st.Risk.Effective, Forecast: st.Forecast, Priced: st.Priced, Effect: a.Effect,
 	}
 	switch {
 	case st.Status == action.Gated:

@@ -225,7 +225,7 @@ func (x *Run) Attempt(rules *Rules, v *View, call *Call, end End, ttl int64) (*t
 	acc := v.Account()
 	acc.Granted = plus(acc.Granted, minus(end.Cost, x.Begun.Reserved))
 	a := x.Agent.Actions[x.Begun.Action]
-	g, no := budget.Reserve(acc, budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: known.forecast(rules, a, nil)})
+	g, no := budget.Reserve(acc, budget.Ask{Estimate: a.Estimate, Max: a.Maximum, Forecast: known.forecast(rules, a, nil), Exact: x.Begun.Priced})
 	if no != nil && !rules.Observe {
 		return nil, nil, action.Fail(action.BudgetExhausted, "the budget does not allow another attempt: %s", no.Message)
 	}

@@ -28,7 +28,7 @@ const (
 	tokenVotes   = "v/"         // Task: + digest; the number of the last change of its votes, its value the votes
 	tokenGlass   = "glass"      // Task: open:ID; an operator's override, its value a Glass
 	tokenPruning = "pruning"    // Agent: who prunes, for a while
-	tokenLast    = "last/"      // Agent: + action; TASK and digest of the call approved last
+	tokenLast    = "last/"      // Agent: + action, and @NUMBER; TASK and digest of a call that was approved, its value for whom and about whom
 	tokenNo      = "n/"         // Task: + action, version and value; the mark of the request that a person rejected
 	countUnknown = "unknown/"   // Task: + action and input; intents of unknown outcome
 	countUnsure  = "unsure/"    // Task: + action; all its intents of unknown outcome

@@ -69,6 +69,7 @@ func (v *View) moveVotes(q approval.Request, token txn.Token, who Who, move func
 	e.Intent, e.Action, e.Version, e.Digest, e.Approval = q.Intent, q.Action, q.Version, q.Digest, q.ID
 	e.Identity, e.Reason, e.State = who.Identity, who.Reason, jsonText(next)
 	if what == ledger.ApprovalApproved {
+		v.remember(&e)
 		e.ApprovalFrom, e.ApprovalState = token.State, approval.Mark(approval.Approved, q.ID, "")
 	}
 	write(t, &e, nil)
@@ -94,19 +95,6 @@ func (c *changes) votes(e *ledger.Event) {
 		return
 	}
 	c.add(txn.Clause{Op: txn.Set, Scope: txn.Task, Key: tokenVotes + e.Digest, To: strconv.FormatInt(votes.Seq, 10), Val: string(e.State)})
-}
-
-// approvedLast remembers which call of an action was approved last, for the difference that the next approver is shown. It
-// is a token and no cell: several tasks write it, and the latest counts.
-func (c *changes) approvedLast(e *ledger.Event) {
-	c.add(txn.Clause{Op: txn.Set, Scope: txn.Agent, Key: tokenLast + e.Action, To: e.Task + "\n" + e.Digest})
-}
-
-// LastApproved names the call of the action that was approved last, by task and digest, and when (store time, µs).
-func LastApproved(v *View, name string) (task, digest string, at int64, ok bool) {
-	t := v.Snap.Agent.Tokens[tokenLast+name]
-	task, digest, ok = strings.Cut(t.State, "\n")
-	return task, digest, t.At, ok
 }
 
 // Unreachable says why nobody can give the consents that a call of an action needs, "" where they can be given as far as
@@ -154,7 +142,7 @@ func (r *round) newRequest(why []string) *approval.Request {
 	q := &approval.Request{
 		ID: r.call.ask(), Agent: r.agent.Name, Task: r.view.Task.ID, Intent: r.intent(), Action: a.Name, Version: a.Version,
 		Digest: r.digest, Input: json.RawMessage(r.call.shown().Text()), Value: r.call.Intent.Value, Why: why, Risk: approverRisk(r.shown),
-		Policy: r.policy.Version, Permit: action.Cut(r.policy.Reason), Forecast: r.reserved, Requester: r.view.Task.Requester,
+		Policy: r.policy.Version, Permit: action.Cut(r.policy.Reason), Forecast: r.reserved, Priced: r.call.Price, Requester: r.view.Task.Requester,
 		Asked: r.call.Now, Expires: r.call.Now + r.view.Task.AskTTL,
 		Quorum: a.Quorum, Effect: a.Effect, UndoneBy: a.UndoneBy, Parts: r.parts(),
 	}
