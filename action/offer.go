@@ -25,6 +25,7 @@ type Offered struct {
 	Why         string          `json:"why,omitempty"`
 	Risk        float64         `json:"risk"` // effective risk, 1 to 5
 	Forecast    Cost            `json:"forecast,omitzero"`
+	Priced      []string        `json:"priced,omitempty"` // the axes on which its input says what a call costs; nothing is forecast there
 	Effect      Effect          `json:"effect"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/approval"
 )
 
@@ -243,4 +244,48 @@ func TestText_IsAllOfIt(t *testing.T) {
 	assert.Contains(t, text, strings.Repeat("x", 5000)+`\u{202E}"`)
 	_, err = approval.Look{}.Text(json.RawMessage(`{`))
 	assert.Error(t, err)
+}
+
+// FuzzLook: whatever an input holds, it is shown on lines of its own with nothing invisible in them, and bounded.
+func FuzzLook(f *testing.F) {
+	f.Add(`{"a":[1,{"b":"\u202e"}],"c\nd":{}}`, `{"a":[2],"\u0430":1,"a":"x"}`, "a.*.b")
+	f.Add(`[]`, `"x"`, `\`)
+	f.Fuzz(func(t *testing.T, a, b, path string) {
+		l := approval.Look{Secrets: []string{"s", path}, Declared: []string{"a", path}}
+		plain := func(s string) {
+			if s != action.Visible(s) {
+				t.Fatalf("%q is not plain", s)
+			}
+		}
+		lines, err := l.Text(json.RawMessage(b))
+		if err != nil {
+			return
+		}
+		for _, s := range lines {
+			plain(s)
+		}
+		shown, err := l.Fields(json.RawMessage(b), json.RawMessage(a))
+		if err != nil {
+			return // a is no document
+		}
+		for _, f := range shown.Fields {
+			plain(f.Name() + f.Path + f.Value)
+		}
+		for _, r := range shown.Rest {
+			plain(r.Name() + r.Path + r.Digest)
+		}
+		if len(shown.Fields) > approval.MaxFields {
+			t.Fatalf("%d fields", len(shown.Fields))
+		}
+		if a == "" {
+			return
+		}
+		differs, _, err := l.Differences(json.RawMessage(a), json.RawMessage(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range differs {
+			plain(d.Name() + d.Path + d.Was + d.Now)
+		}
+	})
 }

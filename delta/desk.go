@@ -194,8 +194,10 @@ type Decided struct {
 	Err error // nil: consented to
 }
 
-// ApproveBatch consents to several calls that one look can judge: of the same agent, action, version and schema, the same
-// in every field but those that may differ (dotted paths; one covers what is below it, a star any element). All are checked
+// ApproveBatch consents to several calls that one look can judge, that at the first: of the same agent, action, version and
+// schema, for the same tenant, raised by the same per-argument rule or by none, the same in every field but those that may
+// differ (dotted paths; one covers what is below it, a star any element), and by their inputs ([Builder.CostOf]) none costs
+// more than the first. All are checked
 // before any is consented to: pending, shown, open to this identity, alike, and at most Config.BatchLimit of them. Each is
 // then approved for itself, with its own exact input, event and single use, so that one that expires meanwhile fails alone.
 // The error says that nothing was consented to.
@@ -222,20 +224,27 @@ func (e *Engine) batch(ctx context.Context, ids []string, by Identity, differ []
 		return errors.New("it is empty")
 	case len(ids) > e.cfg.BatchLimit:
 		return fmt.Errorf("%d calls, at most %d are judged at a time (Config.BatchLimit)", len(ids), e.cfg.BatchLimit)
-	case slices.Contains(differ, ""):
-		return errors.New(`"" is no field: name those that may differ`)
+	}
+	for _, path := range differ {
+		if path == "" || path == "*" {
+			return fmt.Errorf("%q is no field: name those that may differ", path)
+		}
 	}
 	var first Approval
+	var tenant string
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
 			return fmt.Errorf("approval %s is in it twice", id)
 		}
-		a, err := e.votable(ctx, id, by)
+		a, of, err := e.votable(ctx, id, by)
 		if err != nil {
 			return err
 		}
 		if i == 0 {
-			first = a
+			first, tenant = a, of
+		}
+		if of != tenant {
+			return fmt.Errorf("approvals %s and %s are for two tenants", first.ID, id)
 		}
 		if err := alike(first, a, differ); err != nil {
 			return fmt.Errorf("approvals %s and %s: %w", first.ID, id, err)
@@ -244,21 +253,21 @@ func (e *Engine) batch(ctx context.Context, ids []string, by Identity, differ []
 	return nil
 }
 
-// votable returns a request that the identity may consent to now.
-func (e *Engine) votable(ctx context.Context, id string, by Identity) (Approval, error) {
+// votable returns a request that the identity may consent to now, and the tenant that it is for.
+func (e *Engine) votable(ctx context.Context, id string, by Identity) (a Approval, tenant string, err error) {
 	if err := e.shown(ctx, id); err != nil {
-		return Approval{}, fmt.Errorf("approval %s: %w", id, err)
+		return Approval{}, "", fmt.Errorf("approval %s: %w", id, err)
 	}
 	_, v, digest, err := e.ask(ctx, id)
 	if err != nil {
-		return Approval{}, err
+		return Approval{}, "", err
 	}
 	// Deciding is a function: what it would write is not needed here.
 	if _, err := engine.DecideAsk(v, digest, approval.Approve, nil, e.whoIs(by, "")); err != nil {
-		return Approval{}, err
+		return Approval{}, "", err
 	}
-	a, _, err := e.approval(ctx, id)
-	return a, err
+	a, _, err = e.approval(ctx, id)
+	return a, v.Task.Tenant, err
 }
 
 // alike reports why one look does not judge both.
@@ -266,5 +275,23 @@ func alike(a, b Approval, differ []string) error {
 	if a.Agent != b.Agent || a.Action != b.Action || a.Version != b.Version || a.Schema != b.Schema {
 		return fmt.Errorf("%s v%s of %s and %s v%s of %s are not the same action", a.Action, a.Version, a.Agent, b.Action, b.Version, b.Agent)
 	}
-	return approval.DifferOnly(a.Input, b.Input, differ)
+	if a.Risk.Rule != b.Risk.Rule {
+		return fmt.Errorf("the risk of the one is raised by the rule %q, that of the other by %q", a.Risk.Rule, b.Risk.Rule)
+	}
+	if err := approval.DifferOnly(a.Input, b.Input, differ); err != nil {
+		return err
+	}
+	return noDearer(a.Priced, b.Priced)
+}
+
+// noDearer reports that a call costs more by its input than the one that is looked at.
+func noDearer(first, other action.Limit) error {
+	for x := range action.AxisCount {
+		most, told := first.On(x).Get()
+		n, tells := other.On(x).Get()
+		if told != tells || n > most || x == action.Money && n > 0 && first.Currency != other.Currency {
+			return fmt.Errorf("the second will cost %s, the first %s: put the dearest first, for that is the one that is looked at", other.Amounts(), first.Amounts())
+		}
+	}
+	return nil
 }

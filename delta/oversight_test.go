@@ -435,6 +435,7 @@ func TestApproveBatch(t *testing.T) {
 		{"another field differs", []string{ids[0], ids[3]}, boss, []string{"to"}, `differ in "cents"`},
 		{"nothing may differ", []string{ids[0], ids[1]}, boss, nil, `differ in "to"`},
 		{"every field may", []string{ids[0], ids[1]}, boss, []string{""}, "is no field"},
+		{"and so spelt, too", []string{ids[0], ids[1]}, boss, []string{"*"}, "is no field"},
 		{"more than one look judges", ids, boss, []string{"to", "cents"}, "Config.BatchLimit"},
 		{"one twice", []string{ids[0], ids[0]}, boss, nil, "twice"},
 		{"one that is approved", []string{ids[0], done}, boss, []string{"to"}, "approved"},
@@ -464,6 +465,28 @@ func TestApproveBatch(t *testing.T) {
 		require.Equal(t, action.ApprovalRequired, w.do("tip", fmt.Sprintf(`{"to":%q,"cents":1}`, to)).Code, "each once")
 	}
 	assert.EqualValues(t, 3, w.paid.Load())
+}
+
+// One look does not judge what is for somebody else, nor what a rule says is of another kind.
+func TestApproveBatch_OfOneKind(t *testing.T) {
+	pay := delta.Define("pay", func(*delta.Context, In) mo.Result[Out] { return mo.Ok(Out{"paid"}) }).Describe("Pay").Risk(1).RequireApproval().
+		RiskWhen("large", func(in In) bool { return in.N > 100 }, 4).MustBuild()
+	e := engineFor(t, delta.Config{Authenticator: anybody})
+	agent := delta.NewAgent("payer").Grant(pay).MustBuild()
+	asks := func(tenant string, n int64) string {
+		task, err := e.Start(t.Context(), delta.Goal{Agent: agent, Tenant: tenant, Approvers: []string{"boss"}})
+		require.NoError(t, err)
+		return task.Do(t.Context(), delta.Call{Action: "pay", Input: inputOf(In{ID: "a", N: n})}).MustGet().Failure.Approval()
+	}
+	boss, err := e.Authenticate(t.Context(), "boss")
+	require.NoError(t, err)
+	small, large, theirs := asks("acme", 5), asks("acme", 500), asks("evil", 6)
+	_, err = e.ApproveBatch(t.Context(), []string{small, large}, boss, []string{"n"}, "both")
+	require.ErrorContains(t, err, `by "large"`)
+	_, err = e.ApproveBatch(t.Context(), []string{small, theirs}, boss, []string{"n"}, "both")
+	require.ErrorContains(t, err, "two tenants")
+	_, err = e.ApproveBatch(t.Context(), []string{small, asks("acme", 7)}, boss, []string{"n"}, "both")
+	require.NoError(t, err)
 }
 
 // TestBreakGlass: an operator's override lets gated calls through for a while, marks each, and ends by itself.

@@ -217,6 +217,8 @@ func TestI07_ABatchCostsWhatEachSays(t *testing.T) {
 	boss, err := e.Authenticate(t.Context(), "boss")
 	require.NoError(t, err)
 	_, err = e.ApproveBatch(t.Context(), ids, boss, []string{"n"}, "both")
+	require.ErrorContains(t, err, "will cost 40 tokens, the first 20 tokens")
+	_, err = e.ApproveBatch(t.Context(), []string{ids[1], ids[0]}, boss, []string{"n"}, "both")
 	require.NoError(t, err)
 	require.True(t, task.Do(t.Context(), calls[0]).MustGet().OK())
 	require.NotEmpty(t, begun(t, task))
@@ -265,6 +267,25 @@ func TestI15_PricesAreContained(t *testing.T) {
 	}
 }
 
+// Where all is only observed, what would have been refused is recorded, and the call runs.
+func TestI15_PricesAreObserved(t *testing.T) {
+	e := engineFor(t, delta.Config{Observe: true})
+	buy := delta.Define("buy", func(*delta.Context, In) mo.Result[Out] { return mo.Ok(Out{"bought"}) }).Describe("Buy").Risk(1).
+		CostOf(tokensOf, action.Tokens).MaxCost(action.Limit{Tokens: action.Max(100)}).MustBuild()
+	task, err := e.Start(t.Context(), delta.Goal{Agent: delta.NewAgent("buyer").Grant(buy).MustBuild(), Limit: action.Limit{Tokens: action.Max(50)}})
+	require.NoError(t, err)
+	for _, n := range []int64{60, 101} {
+		require.True(t, task.Do(t.Context(), delta.Call{Action: "buy", Input: inputOf(In{ID: "a", N: n})}).MustGet().OK())
+	}
+	var codes []action.Code
+	for _, e := range begun(t, task) {
+		for _, f := range e.Waived {
+			codes = append(codes, f.Code)
+		}
+	}
+	assert.Equal(t, []action.Code{action.BudgetExhausted, action.CostInvalid}, codes)
+}
+
 // One that hangs is given up.
 func TestI15_APriceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -302,8 +323,10 @@ func everyCallIsPriced(t *testing.T) {
 	require.NoError(t, err)
 	offer, err := task.Offer(t.Context())
 	require.NoError(t, err)
-	_, ok := offer.Find("take")
-	assert.True(t, ok, "declared at 100 tokens, and 50 are left")
+	offered, ok := offer.Find("take")
+	require.True(t, ok, "declared at 100 tokens, and 50 are left")
+	assert.Equal(t, []string{"tokens"}, offered.Priced)
+	assert.Equal(t, action.Cost{Calls: 1}, offered.Forecast)
 	require.True(t, task.Do(t.Context(), delta.Call{Action: "take", Input: inputOf(In{ID: "a", N: 30})}).MustGet().OK())
 	undone, err := task.Compensate(t.Context(), "it is off")
 	require.NoError(t, err)

@@ -181,6 +181,35 @@ func TestPruneLeavesACheckpoint(t *testing.T) {
 	assert.Len(t, o.checkpoints(), 2, "once")
 }
 
+// Of a call that was approved in a task that was pruned is said that one was, and when; not that there was none.
+func TestPruned_WhatWasApprovedLast(t *testing.T) {
+	for _, tenant := range []string{"", "acme"} {
+		o := newOld(t, 0)
+		asks := func(id string) (*delta.Task, delta.Approval) {
+			task, err := o.engine.Start(t.Context(), delta.Goal{ID: id, Tenant: tenant, Agent: o.agent, Approvers: []string{"ana"}})
+			require.NoError(t, err)
+			out := task.Do(t.Context(), delta.Call{Action: "ask", Input: []byte(`{"order":"a"}`)}).MustGet()
+			a, err := o.engine.Approval(t.Context(), out.Failure.Approval())
+			require.NoError(t, err)
+			return task, a
+		}
+		task, a := asks("before")
+		require.Nil(t, a.Last)
+		require.NoError(t, o.engine.Approve(t.Context(), a.ID, o.by, "fine"))
+		require.NoError(t, task.Done(t.Context(), "done"))
+		require.NoError(t, o.engine.Sync(t.Context()))
+		o.age(48 * time.Hour)
+		report, err := o.prune(delta.Pruning{Reason: "old"})
+		require.NoError(t, err)
+		require.Len(t, report.Pruned, 1)
+		_, a = asks("after")
+		require.NotNil(t, a.Last, tenant)
+		assert.True(t, a.Last.Gone, tenant)
+		assert.False(t, a.Last.At.IsZero())
+		assert.Contains(t, a.Explain(), "cannot be read any more")
+	}
+}
+
 // A prune that breaks off anywhere is simply repeated: nothing is dropped without its checkpoint, none is written twice, and
 // nothing is left behind.
 func TestPruneBreaksOffAnywhere(t *testing.T) {

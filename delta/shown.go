@@ -41,6 +41,8 @@ type LastApproved struct {
 	// Elsewhere says that none is remembered but for other tenants or about other subjects: then nothing more is said. Of the
 	// sixteen of them for which a call of an action was approved latest one is remembered.
 	Elsewhere bool
+	// Gone says that it cannot be read any more, its task was pruned say: when it was approved is all that is known.
+	Gone bool
 }
 
 // dress adds what is shown beside the request. What cannot be read is left out: the request itself is what counts.
@@ -59,7 +61,7 @@ func (e *Engine) dress(ctx context.Context, a *Approval) {
 	if was != nil {
 		differs, more, err := look.Differences(was, now)
 		if err != nil {
-			a.Last, was = nil, nil
+			a.Last, was = &LastApproved{Task: a.Last.Task, At: a.Last.At, Gone: true}, nil
 		} else {
 			a.Last.Differs, a.Last.MoreThan = differs, more
 		}
@@ -128,16 +130,23 @@ func (e *Engine) lastApproved(ctx context.Context, s *agentState, a *Approval) (
 		return nil, nil
 	}
 	t := &Task{engine: e, agent: s.agent, state: s, local: before.Task}
+	gone := &LastApproved{At: time.UnixMicro(before.At), Gone: true}
 	of, err := t.peek(ctx)
+	if err != nil && !before.Whose {
+		return &LastApproved{Elsewhere: true}, nil
+	}
 	if err != nil {
-		return nil, nil
+		return gone, nil
+	}
+	if of.Task.ID == "" && before.Whose {
+		return gone, nil
 	}
 	if of.Task.Tenant != v.Task.Tenant || of.Task.Subject != v.Task.Subject { // an id may be used anew
 		return &LastApproved{Elsewhere: true}, nil
 	}
 	_, q, err := engine.ReadAsk(of, before.Digest, of.Snap.Now)
 	if err != nil {
-		return nil, nil
+		return gone, nil
 	}
 	return &LastApproved{Task: t.ID(), At: time.UnixMicro(before.At)}, e.asked(ctx, s, &q)
 }
@@ -243,7 +252,11 @@ func (a Approval) explainInput(p *sheet) {
 		return
 	}
 	if a.Last.Elsewhere {
-		p.line("changed", "the calls approved before were about somebody else, or for another tenant")
+		p.line("changed", "of the calls approved before that are remembered none was for the same tenant and about the same subject")
+		return
+	}
+	if a.Last.Gone {
+		p.line("changed", fmt.Sprintf("the call approved last (%s) cannot be read any more", a.Last.At.UTC().Format(time.RFC3339)))
 		return
 	}
 	lines = []string{fmt.Sprintf("since the call approved last (%s, %s):", a.Last.At.UTC().Format(time.RFC3339), a.Last.Task)}

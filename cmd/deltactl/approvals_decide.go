@@ -47,8 +47,9 @@ func (d *desk) decide(ctx context.Context, id, reason, done string, decide decid
 
 const approveHelp = `Approve consents to exactly the call that is shown, once, until it expires. Several are
 consented to at a time where one look judges them: calls of the same action that are the
-same in every field but those that --differ names. All are checked before any is
-consented to, and each is then approved for itself.`
+same in every field but those that --differ names, for one tenant, raised by the same
+rule or none, the dearest first. All are checked before any is consented to, and each
+is then approved for itself.`
 
 func newApprove() *cobra.Command {
 	var f storeFlags

@@ -75,6 +75,16 @@ func (a *Action) level() string {
 
 func (a *Action) priced() bool { return a.Priced != [action.AxisCount]bool{} }
 
+// pricedOn names the axes on which its input says what a call costs.
+func (a *Action) pricedOn() (out []string) {
+	for x := range action.AxisCount {
+		if a.Priced[x] {
+			out = append(out, x.String())
+		}
+	}
+	return out
+}
+
 // free is what a call costs of which the input is not known, on the axes on which that would say it.
 func (a *Action) free() (l action.Limit) {
 	for x := range action.AxisCount {

@@ -62,6 +62,7 @@ func (c *changes) approvedLast(e *ledger.Event) {
 type Approved struct {
 	Task, Digest string
 	At           int64 // store time, µs
+	Whose        bool  // it is known to be for the tenant and about the subject that was asked for
 }
 
 // LastApproved returns the call of an action that was approved last for the same tenant, and about the same subject, as a task;
@@ -70,7 +71,7 @@ func LastApproved(v *View, name string, of *TaskState) (last *Approved, others b
 	scope := scopeOf(of)
 	read := func(t txn.Token) *Approved {
 		task, digest, _ := strings.Cut(t.State, "\n")
-		return &Approved{task, digest, t.At}
+		return &Approved{task, digest, t.At, t.Val == scope}
 	}
 	for i := range keptApproved {
 		t, has := v.Snap.Agent.Tokens[lastKey(name, strconv.Itoa(i))]

@@ -64,6 +64,6 @@ func TestApprovedLast_OfBefore(t *testing.T) {
 	}
 	got, others := LastApproved(v, "pay", &TaskState{Tenant: "acme"})
 	require.NotNil(t, got)
-	assert.Equal(t, Approved{Task: "t", Digest: "d"}, *got)
+	assert.Equal(t, Approved{Task: "t", Digest: "d"}, *got, "for whom it was is not known")
 	assert.False(t, others)
 }

@@ -225,6 +225,31 @@ func TestI07_TakeoverKeepsWhatAttemptsSpent(t *testing.T) {
 	})
 }
 
+// What the input said that a call costs is reserved until its end, whoever takes it over: the record of the begin has it, and
+// further attempts go by that.
+func TestI07_TakeoverReservesWhatTheInputSaid(t *testing.T) {
+	d := open(t, plain())
+	c := d.call("list", `{}`)
+	c.Price = action.Limit{Tokens: action.Max(7)}
+	x := d.begin(c)
+	require.Equal(t, int64(7), x.Begun.Reserved.Tokens)
+	d.pass(lease)
+	begun, err := Held(&txn.Space{Cells: d.cold(cellIntent + x.Begun.Intent)}, x.Begun.Intent)
+	require.NoError(t, err)
+	require.Equal(t, c.Price, begun.Priced)
+	take, next := Takeover(d.agent, d.look(), begun, "", txn.Lease{Phase: txn.Begin, Fence: 1}, "w-new", lease, d.now())
+	d.must(take)
+	assert.Equal(t, int64(7), d.look().Account().Reserved().Tokens)
+	require.True(t, d.attempt(next, d.end(action.Failed, "", action.Cost{Calls: 1, Tokens: 3})))
+	acc := d.look().Account()
+	assert.Equal(t, int64(7), acc.Reserved().Tokens, "the attempt is told nothing of the input")
+	assert.Equal(t, int64(3), acc.Spent.Tokens)
+	d.must(next.Settle(d.end(action.OK, `{}`, action.Cost{Calls: 1, Tokens: 7})))
+	acc = d.look().Account()
+	assert.Equal(t, int64(10), acc.Spent.Tokens)
+	assert.True(t, acc.Reserved().IsZero())
+}
+
 // What a worker before may have run was not "not started": its approval and its facts are not there to be used again.
 func TestI06_TakeoverReturnsNothing(t *testing.T) {
 	for _, code := range []action.Code{action.NotStarted, action.HookFailed} {

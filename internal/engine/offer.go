@@ -115,6 +115,7 @@ type Standing struct {
 	Reasons  []string // why it is blocked, or gated
 	Risk     ledger.RiskShown
 	Forecast action.Cost
+	Priced   []string        // the axes on which only an input says what a call costs; nothing is forecast there
 	Path     statespace.Path // what would make it legal, where prerequisites are missing
 	Asks     []string        // the per-argument rules that make some inputs of a legal action need an approval
 }
@@ -154,7 +155,7 @@ func Stand(rules *Rules, agent *Agent, v *View, set *statespace.Set, name string
 		st.Reasons = append(st.Reasons, fmt.Sprintf("effective risk %.2f is above the ceiling %.2f", st.Risk.Effective, c))
 	}
 	grant, no := afford(rules, v, a, a.free(), r.said())
-	st.Forecast = grant.Reserved
+	st.Forecast, st.Priced = grant.Reserved, a.pricedOn()
 	if id, full := v.poolFor(grant.Reserved, now); no == nil && full != nil {
 		st.Reasons = append(st.Reasons, "budget pool "+id+": "+full.Message)
 	}
@@ -240,7 +241,7 @@ func together(allowed []statespace.Allowed) (out []statespace.Allowed, possible 
 func offered(a *Action, st Standing, text json.RawMessage) action.Offered {
 	o := action.Offered{
 		Name: a.Name, Version: a.Version, Description: a.Description, Schema: text, Status: st.Status,
-		Risk: st.Risk.Effective, Forecast: st.Forecast, Effect: a.Effect,
+		Risk: st.Risk.Effective, Forecast: st.Forecast, Priced: st.Priced, Effect: a.Effect,
 	}
 	switch {
 	case st.Status == action.Gated:

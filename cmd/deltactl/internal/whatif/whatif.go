@@ -197,7 +197,7 @@ func (t *trial) take(e *event) error {
 }
 
 // later are the codes of calls that the policy had permitted.
-var later = []action.Code{action.RiskCeiling, action.BudgetExhausted, action.RateLimited, action.NoApprover}
+var later = []action.Code{action.RiskCeiling, action.CostInvalid, action.BudgetExhausted, action.RateLimited, action.NoApprover}
 
 // began says what the policy said of a call that ran: in observe mode it may have been no.
 func began(e *event) string {
