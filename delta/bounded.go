@@ -18,6 +18,9 @@ func (b bounded) within(ctx context.Context) (context.Context, context.CancelFun
 	if b.limit == 0 {
 		return ctx, func() {}
 	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= b.limit { // it is bounded as it is
+		return ctx, func() {}
+	}
 	return context.WithTimeout(ctx, b.limit)
 }
 

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,12 +21,17 @@ type NoWorkerError struct {
 	Others                    []WorkerWorkflow // what these hold of that name in another version or form
 	Actions                   []string         // that the workflow calls and none of them can execute
 	Children                  []string         // workflows that it runs and none of them holds
+
+	begun bool // it is about an instance that is there: what else a worker would lack was not looked at
 }
 
 // Error says what is missing.
 func (n *NoWorkerError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "no live worker of agent %q holds workflow %q %s (%.12s)", n.Agent, n.Workflow, n.Version, n.Digest)
+	fmt.Fprintf(&b, "no live worker of agent %q holds workflow %q %s", n.Agent, n.Workflow, cmp.Or(n.Version, "in any version"))
+	if n.Digest != "" {
+		fmt.Fprintf(&b, " (%.12s)", n.Digest)
+	}
 	if n.Live == 0 {
 		b.WriteString(": nobody works for the agent now; start the program that has its actions, with Engine.Work")
 	}
@@ -36,7 +42,12 @@ func (n *NoWorkerError) Error() string {
 			fmt.Fprintf(&b, "; one holds version %s (%.12s)", o.Version, o.Digest)
 		}
 	}
-	if n.Live > 0 && len(n.Others) == 0 && len(n.Actions)+len(n.Children) == 0 {
+	switch {
+	case n.Live > 0 && n.begun:
+		b.WriteString("; keep a version in Config.Workflows until its instances have ended, or migrate them")
+	case n.Live > 0 && n.Digest == "" && len(n.Others) == 0:
+		b.WriteString("; add its definition to their Config.Workflows")
+	case n.Live > 0 && len(n.Others) == 0 && len(n.Actions)+len(n.Children) == 0:
 		b.WriteString("; all its actions are there: add the definition to their Config.Workflows")
 	}
 	if len(n.Actions) > 0 {
@@ -46,6 +57,24 @@ func (n *NoWorkerError) Error() string {
 		fmt.Fprintf(&b, "; nobody has the workflows that it runs: %s", strings.Join(n.Children, ", "))
 	}
 	return b.String()
+}
+
+// UnheldBy says that none of these workers, see [Engine.Workers], goes on with the instance: it waits for one, whatever else it
+// waits for. It is nil where one of them does.
+func (i *Instance) UnheldBy(live []Worker) *NoWorkerError {
+	no := &NoWorkerError{Agent: i.t.agent.name, Workflow: i.of.Workflow, Version: i.of.Version, Digest: i.of.Digest, Live: len(live), begun: true}
+	for _, w := range live {
+		for _, f := range w.Workflows {
+			switch {
+			case f.Name != no.Workflow:
+			case f.Version == no.Version && (no.Digest == "" || f.Digest == no.Digest):
+				return nil
+			case !slices.Contains(no.Others, f):
+				no.Others = append(no.Others, f)
+			}
+		}
+	}
+	return no
 }
 
 // StartWorkflowFor starts an instance for the workers of an agent that need not be known here, see [Engine.Workers]: one of them
@@ -126,6 +155,15 @@ func (e *Engine) heldElsewhere(ctx context.Context, agent string, d *workflow.De
 // DefinitionOf finds the definition of a workflow that a live worker of the agent holds, by its name: the latest of them. It is as an
 // instance that the store still has, running or ended, began with it: of a workflow that never ran there is none, [ErrNoWorkflow].
 func (e *Engine) DefinitionOf(ctx context.Context, agent, name string) (*workflow.Definition, error) {
+	return e.definitionHeld(ctx, agent, name, "")
+}
+
+// DefinitionAt is [Engine.DefinitionOf] for a version.
+func (e *Engine) DefinitionAt(ctx context.Context, agent, name, version string) (*workflow.Definition, error) {
+	return e.definitionHeld(ctx, agent, name, version)
+}
+
+func (e *Engine) definitionHeld(ctx context.Context, agent, name, version string) (*workflow.Definition, error) {
 	live, err := e.workers(ctx, agent)
 	if err != nil {
 		return nil, fmt.Errorf("definition of workflow %q: %w", name, err)
@@ -133,13 +171,13 @@ func (e *Engine) DefinitionOf(ctx context.Context, agent, name string) (*workflo
 	digests := map[string]bool{}
 	for _, w := range live {
 		for _, f := range w.Workflows {
-			if f.Workflow == name && f.Latest {
+			if f.Workflow == name && (version == "" && f.Latest || f.Version == version) {
 				digests[f.Digest] = true
 			}
 		}
 	}
 	if len(digests) == 0 {
-		return nil, &NoWorkerError{Agent: agent, Workflow: name, Version: "in any version", Live: len(live)}
+		return nil, &NoWorkerError{Agent: agent, Workflow: name, Version: version, Live: len(live)}
 	}
 	if err := e.Adopt(ctx, agent); err != nil {
 		return nil, fmt.Errorf("definition of workflow %q: %w", name, err)
@@ -150,13 +188,16 @@ func (e *Engine) DefinitionOf(ctx context.Context, agent, name string) (*workflo
 			return d, err
 		}
 	}
-	return nil, neverRan{agent, name}
+	return nil, neverRan{agent, name, version}
 }
 
 // neverRan is [ErrNoWorkflow] for who can do something about it.
-type neverRan struct{ agent, workflow string }
+type neverRan struct{ agent, workflow, version string }
 
 func (n neverRan) Error() string {
+	if n.version != "" {
+		return fmt.Sprintf("no instance of workflow %q %s ran for agent %q yet: give its file", n.workflow, n.version, n.agent)
+	}
 	return fmt.Sprintf("no instance of workflow %q ran for agent %q yet: start the first one from its file", n.workflow, n.agent)
 }
 

@@ -68,7 +68,18 @@ func (t *Task) readFlow(ctx context.Context) (engine.FlowKnown, error) {
 
 // again reads the instance once more.
 func (r *flowRun) again(ctx context.Context) (engine.FlowKnown, error) {
-	return r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
+	k, err := r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
+	if err == nil && r.moved(&k) {
+		err = errMoved
+	}
+	return k, err
+}
+
+// errMoved says that an instance goes on by another definition than it was taken up with: it is taken up anew.
+var errMoved = errors.New("the instance was given another definition meanwhile")
+
+func (r *flowRun) moved(k *engine.FlowKnown) bool {
+	return k.Ver > 0 && k.State.Digest != r.def.Digest()
 }
 
 // stands looks at the task alone, and at nothing that its agent believes.
@@ -192,6 +203,9 @@ func (r *flowRun) begin(ctx context.Context, of *engine.FlowOf) error {
 		return err
 	}
 	r.k, err = r.again(ctx)
+	if err == nil && r.k.Ver == 0 {
+		err = errMoved
+	}
 	return err
 }
 
@@ -240,6 +254,10 @@ var errAbsorbed = fmt.Errorf("%w: it has no effect", ErrNotWaiting)
 // driveDue takes an instance in hand that has something to do, for [Engine.Work].
 func (e *Engine) driveDue(ctx context.Context, s *agentState, task string) error {
 	_, err := e.drive(ctx, e.adopt(s, task))
+	if errors.Is(err, errMoved) { // it is due
+		e.nudge()
+		return nil
+	}
 	if keyless(err) {
 		if _, met := e.flows.missing.LoadOrStore([2]string{s.agent.name, task}, true); !met {
 			e.cfg.Log.Warn("an instance is left to who has its key", "agent", s.agent.name, "task", task, "error", err)
@@ -280,6 +298,14 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 	r := &flowRun{e: e, t: t, def: def, veil: veil, view: v, hand: map[string]bool{}, idle: map[string]bool{}, back: make(chan flowAnswer, e.flows.Parallel)}
 	if held, err := r.hold(ctx); err != nil || !held {
 		return k, err
+	}
+	if r.moved(&r.k) || r.k.Ver == 0 && r.k.InputVer > 1 { // the task may have been looked at before that was so
+		if r.view, err = t.stands(ctx); err == nil && (r.view.Task.Flow == nil || r.view.Task.Flow.Digest != def.Digest()) {
+			err = errMoved
+		}
+		if err != nil {
+			return k, errors.Join(err, r.letGo(ctx))
+		}
 	}
 	if r.k.Ver == 0 {
 		if err := r.begin(ctx, of); err != nil {
@@ -346,7 +372,7 @@ func (r *flowRun) hold(ctx context.Context) (bool, error) {
 
 // letGo puts the instance down for others to take up at once.
 func (r *flowRun) letGo(ctx context.Context) error {
-	k, err := r.again(ctx)
+	k, err := r.e.readFlowOn(ctx, r.t.agent.name, r.t.local, &r.k)
 	if err == nil {
 		_, err = r.e.apply(ctx, engine.RestFlow(r.t.agent.name, r.t.local, r.holder, &k, engine.Rest{}))
 	}

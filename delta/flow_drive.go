@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.State, err error) {
 	for {
 		was, err := e.drive(ctx, t)
+		if errors.Is(err, errMoved) {
+			continue
+		}
 		if err != nil {
 			return false, s, err
 		}
@@ -125,6 +129,9 @@ func (e *Engine) driveBeside(ctx context.Context, t *Task, k engine.FlowKnown) (
 		return k, nil
 	}
 	was, err := e.drive(ctx, t)
+	if errors.Is(err, errMoved) {
+		return k, nil
+	}
 	if err != nil {
 		return k, err
 	}

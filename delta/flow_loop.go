@@ -153,7 +153,9 @@ func (r *flowRun) wait(ctx context.Context) error {
 			r.t.advance(x, reply, nil)
 		}
 	case <-r.poll.C:
-		if err := r.look(ctx, true); err != nil {
+		if err := r.look(ctx, true); errors.Is(err, errMoved) {
+			return errors.Join(err, r.letGo(context.WithoutCancel(ctx)))
+		} else if err != nil {
 			r.e.cfg.Log.Warn("an instance cannot be read while it is at work", "instance", r.t.ID(), "error", err)
 		}
 	case <-ctx.Done():

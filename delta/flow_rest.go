@@ -46,7 +46,9 @@ func (r *flowRun) rest(ctx context.Context) (done bool, err error) {
 	case -1:
 		return true, nil // its task is there no more
 	}
-	err = r.look(ctx, true)
+	if err = r.look(ctx, true); errors.Is(err, errMoved) {
+		err = errors.Join(err, r.letGo(ctx))
+	}
 	return err != nil, err
 }
 
@@ -145,12 +147,14 @@ func (e *Engine) definitionIn(ctx context.Context, agent, task string, of *engin
 			if err != nil {
 				return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
 			}
-			if ev.Type == ledger.WorkflowStart && ev.Flow != nil {
+			if (ev.Type == ledger.WorkflowStart || ev.Type == ledger.WorkflowMigrated) && ev.Flow != nil {
 				var spec workflow.Spec
 				if err := json.Unmarshal(ev.Flow.Spec, &spec); err != nil {
 					return nil, fmt.Errorf("record %d: %w", rec.Seq, err)
 				}
-				return workflow.Compile(spec)
+				if d, err := workflow.Compile(spec); err != nil || of.Digest == "" || d.Digest() == of.Digest {
+					return d, err
+				}
 			}
 		}
 		if len(page) < recordPage {

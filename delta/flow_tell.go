@@ -3,6 +3,7 @@ package delta
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -99,6 +100,9 @@ func (e *Engine) tellFlow(ctx context.Context, agent, task string, sealed map[st
 			}
 		}
 		turn, err := def.Step(k.State, *ev)
+		if errors.Is(err, workflow.ErrOther) {
+			continue // it goes on by another definition since
+		}
 		if err != nil || turn.Absorbed != "" {
 			return err
 		}

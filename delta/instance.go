@@ -31,7 +31,11 @@ func (i *Instance) String() string { return "workflow " + i.of.Workflow + " as "
 // Definition returns what the instance runs by: as this engine has it, or else as the instance's ledger does. With that it can
 // be drawn, and nothing be run.
 func (i *Instance) Definition(ctx context.Context) (*workflow.Definition, error) {
-	d, err := i.t.engine.definitionIn(ctx, i.t.agent.name, i.t.local, &i.of)
+	of, err := i.runs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("definition of %s: %w", i, err)
+	}
+	d, err := i.t.engine.definitionIn(ctx, i.t.agent.name, i.t.local, &of)
 	if err != nil {
 		return nil, fmt.Errorf("definition of %s: %w", i, err)
 	}
@@ -94,7 +98,9 @@ func (i *Instance) Run(ctx context.Context) (workflow.State, error) {
 		return workflow.State{}, err
 	}
 	defer e.inside.Done()
-	if i.def == nil {
+	if of, err := i.runs(ctx); err != nil {
+		return workflow.State{}, fmt.Errorf("run %s: %w", i, err)
+	} else if e.flows.definition(&of) == nil {
 		return workflow.State{}, fmt.Errorf("run %s: version %q: %w", i, i.of.Version, ErrNoWorkflow)
 	}
 	for {
@@ -241,7 +247,7 @@ func (i *Instance) below(ctx context.Context, n notWaiting) error {
 
 // tell gives the instance a person's word, where they may give it.
 func (i *Instance) tell(ctx context.Context, what string, by Identity, event func(*workflow.State) (workflow.Event, []string, error)) error {
-	t, e := i.t, i.t.engine
+	e := i.t.engine
 	if err := errors.Join(alive(ctx), e.mine(by)); err != nil {
 		return fmt.Errorf("%s %s: %w", what, i, err)
 	}
@@ -249,16 +255,33 @@ func (i *Instance) tell(ctx context.Context, what string, by Identity, event fun
 		return err
 	}
 	defer e.inside.Done()
-	def, err := e.definitionIn(ctx, t.agent.name, t.local, &i.of)
+	err := workflow.ErrOther
+	for n := 0; n < flowTries && errors.Is(err, workflow.ErrOther); n++ { // it was given another definition meanwhile
+		err = i.tellOnce(ctx, by, event)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, i, err)
+	}
+	e.nudge()
+	return nil
+}
+
+func (i *Instance) tellOnce(ctx context.Context, by Identity, event func(*workflow.State) (workflow.Event, []string, error)) error {
+	t, e := i.t, i.t.engine
+	of, err := i.runs(ctx)
+	if err != nil {
+		return err
+	}
+	def, err := e.definitionIn(ctx, t.agent.name, t.local, &of)
 	if errors.Is(err, ErrNoWorkflow) {
 		err = notBegun{}
 	}
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, i, err)
+		return err
 	}
 	veil, err := e.veilOf(ctx, t, def)
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, i, err)
+		return err
 	}
 	r := &flowRun{e: e, t: t, def: def, veil: veil}
 	err = r.tell(ctx, func(v *engine.View, s *workflow.State) (workflow.Event, error) {
@@ -272,11 +295,7 @@ func (i *Instance) tell(ctx context.Context, what string, by Identity, event fun
 	if errors.As(err, &idle) {
 		err = i.below(ctx, idle)
 	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, i, err)
-	}
-	e.nudge()
-	return nil
+	return err
 }
 
 // mayTell reports why somebody's word does not count: who names those whose does, nobody is those who operate the task.

@@ -77,7 +77,9 @@ func TestI16_AParentRepeatsNothingThatItsChildrenMustNot(t *testing.T) {
 		require.NoError(t, err)
 		return c, sub
 	}
-	do := func(of *delta.Task, name, order string) action.Outcome { return of.Do(t.Context(), call(name, order)).MustGet() }
+	do := func(of *delta.Task, name, order string) action.Outcome {
+		return of.Do(t.Context(), call(name, order)).MustGet()
+	}
 	first, sub := child(task)
 	below, subsub := child(sub)
 	require.NoError(t, e.Reject(t.Context(), do(sub, "pay", "x").Failure.Approval(), ana, "no"))

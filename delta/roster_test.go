@@ -172,9 +172,42 @@ func TestWhatNoWorkerHoldsIsNamed(t *testing.T) {
 		_, err := desk.DefinitionOf(ctx, "till", "sale")
 		require.ErrorIs(t, err, delta.ErrNoWorkflow, "it never ran")
 		_, err = desk.DefinitionOf(ctx, "till", "none")
-		require.ErrorContains(t, err, `no live worker`)
+		require.EqualError(t, err, `no live worker of agent "till" holds workflow "none" in any version; add its definition to their Config.Workflows`)
 		_, err = desk.StartWorkflowFor(ctx, "nobody", plain, delta.Goal{}, nil)
 		require.ErrorContains(t, err, "nobody works for the agent now")
+	})
+}
+
+// An instance of a version that no worker holds any more waits for one, and says so.
+func TestAnInstanceThatNoWorkerHoldsSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		agent, def := till("1")
+		_, newer := till("2")
+		works, desk, store := apart(t, def)
+		later, err := delta.New(delta.Config{Store: store, Workflows: delta.Workflows{Definitions: []*workflow.Definition{newer}}})
+		require.NoError(t, err)
+		defer func() {
+			require.NoError(t, errors.Join(works.Close(ctx), later.Close(ctx), desk.Close(ctx), store.Close()))
+		}()
+		require.NoError(t, errors.Join(works.Register(agent), later.Register(agent)))
+		_, err = works.StartWorkflow(ctx, def, delta.Goal{ID: "t1", Agent: agent}, json.RawMessage(`{"order":"o1","card":"4111"}`))
+		require.NoError(t, err)
+		require.NoError(t, desk.Adopt(ctx, "till"))
+		run, err := desk.OpenWorkflow(ctx, "till~t1")
+		require.NoError(t, err)
+		lacks := func() *delta.NoWorkerError {
+			live, err := desk.Workers(ctx, "till")
+			require.NoError(t, err)
+			return run.UnheldBy(live)
+		}
+		require.ErrorContains(t, lacks(), "nobody works for the agent now")
+		stop := work(t, later)
+		assert.EqualError(t, lacks(), fmt.Sprintf(`no live worker of agent "till" holds workflow "sale" 1 (%.12s); one holds version 2 (%.12s); `+
+			`keep a version in Config.Workflows until its instances have ended, or migrate them`, def.Digest(), newer.Digest()))
+		stop()
+		defer work(t, works)()
+		assert.Nil(t, lacks())
 	})
 }
 

@@ -131,6 +131,8 @@ const (
 
 	// WorkflowStart opens an instance of a workflow: Flow.Event holds what it begins with, Flow.Spec its definition.
 	WorkflowStart Type = "workflow_start"
+	// WorkflowMigrated is an instance that goes on by another definition: Flow.Spec is that, Text says from which version.
+	WorkflowMigrated Type = "workflow_migrated"
 	// WorkflowEvent is an event of the machine that left no trail: Flow.Event.
 	WorkflowEvent Type = "workflow_event"
 	// WorkflowEnd ends an instance: Text is its status, Failure why.
@@ -201,7 +203,7 @@ var types = []Type{
 	Begun, Attempt, Settled, Late, Resolved, ChildQueued, ChildGranted, ChildEnded, ChildCharged, ChildRefused,
 	PoolLeased, PoolReceived, PoolReturned, PoolRestored, BeliefsFolded, BeliefReset,
 	AgentDeclared, AgentConfigured, TaskPruned, LedgerPruned, AgentHalted, AgentResumed, CallCancelled, KeyMade, SubjectErased, HookFailed, Note,
-	WorkflowStart, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerCount, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
+	WorkflowStart, WorkflowMigrated, WorkflowEvent, WorkflowEnd, PhaseStart, PhaseEnd, StepStart, StepComplete, StepFailed, StepSkipped, HitlEscalation, HitlPark, HitlIntake, FlowVerdict, PolicyEval, ToolCall, FlowClimb, Supervision, FlowChild, BreakerCount, BreakerTrip, UndoStart, UndoEnd, UndoLeft, Checkpoint, FlowControl, FlowDone, FlowUndone,
 }
 
 // Types returns every type, in the order of their declaration.

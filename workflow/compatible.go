@@ -13,7 +13,10 @@ func Compatible(was, is *Definition, s State) error {
 		return fmt.Errorf("instance %s: %w", s.Instance, ErrOther)
 	}
 	if was.spec.Name != is.spec.Name {
-		return fmt.Errorf("instance %s is one of workflow %q, not of %q", s.Instance, was.spec.Name, is.spec.Name)
+		return incompatible{fmt.Errorf("instance %s is one of workflow %q, not of %q", s.Instance, was.spec.Name, is.spec.Name)}
+	}
+	if s.Status.Terminal() {
+		return incompatible{fmt.Errorf("instance %s has ended: it is %s", s.Instance, s.Status)}
 	}
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -50,8 +53,18 @@ func Compatible(was, is *Definition, s State) error {
 			fault("step %q of version %s would never run: its phase has ended", n.Name, is.spec.Version)
 		}
 	}
-	return errors.Join(faults...)
+	if len(faults) > 0 {
+		return incompatible{errors.Join(faults...)}
+	}
+	return nil
 }
+
+// ErrIncompatible is found in the error of an instance that may not go on by another definition.
+var ErrIncompatible = errors.New("the instance may not go on by that definition")
+
+type incompatible struct{ error }
+
+func (incompatible) Is(target error) bool { return target == ErrIncompatible }
 
 // begunPhases is how many phases are not as if nothing had happened.
 func begunPhases(s State) int {
@@ -88,4 +101,18 @@ func Migrate(was, is *Definition, s State) (State, error) {
 		}
 	}
 	return out, nil
+}
+
+// TakeOver is [Migrate] as a turn: what the other definition lets begin at once begins. Its trail opens with [FlowMigrated]. To
+// replay the events of an instance is to call it where they say so; e is of kind [Migrated], with At, By and Text.
+func (d *Definition) TakeOver(was *Definition, s State, e Event) (Turn, error) {
+	to, err := Migrate(was, d, s)
+	if err != nil {
+		return Turn{}, err
+	}
+	m := &machine{d: d, s: to}
+	m.s.At = max(m.s.At, e.At)
+	m.note(-1, Entry{Kind: FlowMigrated, Digest: d.digest, By: e.By, Text: "from version " + was.spec.Version + " to " + d.spec.Version})
+	m.advance()
+	return m.turn(), nil
 }

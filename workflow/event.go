@@ -57,6 +57,8 @@ const (
 	Cancelled EventKind = "cancelled"
 	// ChildAsked is a child's [Escalate]: Of is the command [Spawn] of that child, Ask the id of its escalation, Text why.
 	ChildAsked EventKind = "child_asked"
+	// Migrated is for [Definition.TakeOver]; By, Text. A step absorbs it.
+	Migrated EventKind = "migrated"
 	// Unwound is the parent's [Unwind] of an instance that has ended: it undoes what it completed.
 	Unwound EventKind = "unwound"
 )

@@ -38,7 +38,8 @@ type EntryKind string
 // The kinds of entries.
 const (
 	WorkflowStart  EntryKind = "workflow_start"
-	WorkflowEnd    EntryKind = "workflow_end" // Text is the status, Failure why
+	WorkflowEnd    EntryKind = "workflow_end"      // Text is the status, Failure why
+	FlowMigrated   EntryKind = "workflow_migrated" // it goes on by another definition: Digest
 	PhaseStart     EntryKind = "phase_start"
 	PhaseEnd       EntryKind = "phase_end"
 	StepStart      EntryKind = "step_start"

@@ -150,7 +150,13 @@ func (t *tape) keep(c redis.Cmder) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sent = append(t.sent, slices.Clone(c.Args()))
+	args := slices.Clone(c.Args())
+	for i, a := range args {
+		if s, ok := a.(*string); ok { // whose memory the store uses again
+			args[i] = strings.Clone(*s)
+		}
+	}
+	t.sent = append(t.sent, args)
 }
 
 // Where the arguments of a transaction name the lease, and the records by which its caller knows task and agent.
@@ -182,9 +188,6 @@ func (d *desk) record(ctx context.Context, task int) (recorded, error) {
 		text := make([]string, len(args))
 		for i, a := range args {
 			text[i] = fmt.Sprint(a)
-			if s, ok := a.(*string); ok {
-				text[i] = *s
-			}
 		}
 		if text[0] != "evalsha" || len(text) < 10 {
 			continue

@@ -20,8 +20,9 @@ Checks, of each server: reachable, clock (against this machine), version (7.0 or
 later), eviction (maxmemory-policy must be noeviction), persistence (appendonly,
 save), replicas (against --wait-replicas). Of the store: cluster, layout, index (every
 agent is listed), leases (calls whose worker is gone and that nobody took over for a
-minute), folding and sealing (outcomes and records that were left behind). Of this
-machine: sandbox (whether tools can be confined on it).
+minute), folding and sealing (outcomes and records that were left behind), workflows
+(instances of a version that no live worker holds, among the first 1000 tasks of an
+agent). Of this machine: sandbox (whether tools can be confined on it).
 
 --fold also folds the ledgers of the agents and of their tasks that have not ended, and
 compares them with what the store holds, as ledger fold does: what was written or
@@ -76,7 +77,11 @@ func runDoctor(c *cobra.Command, f *storeFlags, repair, fold bool, most int) err
 	if err != nil {
 		return err
 	}
-	found = append(append(found, index), undone...)
+	held, err := heldAll(c, f, most)
+	if err != nil {
+		return err
+	}
+	found = append(append(append(found, index), undone...), held)
 	if fold {
 		x, err := foldedAll(c, f, most)
 		if err != nil {
@@ -174,6 +179,47 @@ func foldedAll(c *cobra.Command, f *storeFlags, most int) (redisstore.Finding, e
 	if wrong > 0 {
 		x.Severity, x.Found = redisstore.Severe, fmt.Sprintf("%d of %d ledgers do not come to what is stored", wrong, ledgers)
 		x.Do = "deltactl ledger fold " + first + " says what differs: it was written or deleted by hand, or lost"
+	}
+	return x, err
+}
+
+// heldAll finds instances of workflows that no live worker goes on with.
+func heldAll(c *cobra.Command, f *storeFlags, most int) (redisstore.Finding, error) {
+	var all, unheld, agents int
+	first := ""
+	err := onDesk(f, func(c *cobra.Command, d *desk, _ []string) error {
+		return d.agents(c.Context(), "", func(name string) (bool, error) {
+			agents++
+			live, err := d.engine.Workers(c.Context(), name)
+			if err != nil {
+				return false, err
+			}
+			page, err := d.engine.Tasks(c.Context(), delta.TaskQuery{Agent: name, Limit: delta.MaxTasks})
+			if err != nil {
+				return false, err
+			}
+			for _, t := range page.Tasks {
+				if t.Workflow == "" || t.Status == "cancelled" || t.Status == "closed" {
+					continue
+				}
+				run, err := d.engine.OpenWorkflow(c.Context(), t.ID)
+				if err != nil {
+					return false, err
+				}
+				all++
+				if no := run.UnheldBy(live); no != nil {
+					if unheld++; first == "" {
+						first = t.ID + ": " + unheldBrief(no)
+					}
+				}
+			}
+			return agents < most, nil
+		})
+	})(c, nil)
+	x := redisstore.Finding{Check: "workflows", Severity: redisstore.Fine, Found: counted(all, "instance") + ", for each a worker"}
+	if unheld > 0 {
+		x.Severity, x.Found = redisstore.Warning, fmt.Sprintf("%d of %s wait for a worker, such as %s", unheld, counted(all, "instance"), first)
+		x.Do = "start a worker that holds that version in Config.Workflows; deltactl workflow list names them, workflow migrate takes them to another"
 	}
 	return x, err
 }

@@ -54,6 +54,7 @@ func (p *plot) verbs(t *testing.T, look func(*testing.T, string, string)) {
 		// Nobody works here: what is said of the input, and that no worker has it, is all there is to read.
 		{"workflow", "run", "outer", "--agent", "clerk", "--no-ask", "--timeout", "1s", "--input", `{"id":"w2","top":"MARKED-run"}`},
 		{"workflow", "run", "outer", "--agent", "clerk", "--no-ask", "--timeout", "1s", "--input", `{"id":7,"top":"MARKED-run"}`},
+		with("workflow", "migrate", "clerk~asks", "--to", "7"),
 		{"keys", "rewrap"}, with("halt", "action", "clerk", "charge"), with("lift", "action", "clerk", "charge"), with("halt", "agent", "clerk"), with("lift", "agent", "clerk"),
 		with("halt", "everything"), with("lift", "everything"), with("halt", "task", "clerk~planned"), with("lift", "task", "clerk~planned"),
 		with("glass", "break", "clerk~open", "--for", "1m", "--actions", "charge"), with("glass", "restore", "clerk~open"),

@@ -21,7 +21,7 @@ func newWorkflow() *cobra.Command {
 		Use: "workflow", Short: "List, answer, resume and cancel workflows; check and draw files of them", Long: workflowHelp, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newWorkflowList(), newWorkflowShow(), newWorkflowSignal(), newWorkflowAmend(), newWorkflowResume(), newWorkflowPause(),
+	c.AddCommand(newWorkflowList(), newWorkflowShow(), newWorkflowSignal(), newWorkflowAmend(), newWorkflowResume(), newWorkflowPause(), newWorkflowMigrate(),
 		newWorkflowCancel(), newWorkflowWait(), newWorkflowCheck(), newWorkflowRun())
 	return c
 }

@@ -83,6 +83,11 @@ func (d *desk) show(ctx context.Context, id string) (shownInstance, error) {
 	}
 	s := &tree.State
 	out := shownInstance{instanceRow: newInstanceRow(t, &tree), Nested: []nestedRow{}, Progress: []stepRow{}, Questions: []questionRow{}, Undone: []string{}, Spent: s.Cost.String()}
+	if no, err := (roll{}).lacks(ctx, d, t.Agent, run, &out.instanceRow); err != nil {
+		return out, err
+	} else if no != nil {
+		out.NoWorker = no.Error()
+	}
 	for i := range s.Steps {
 		x := &s.Steps[i]
 		stage := string(x.Stage)
@@ -130,6 +135,9 @@ func printInstance(c *cobra.Command, d *desk, f *storeFlags, id string) error {
 	}
 	if x.Failure != nil {
 		fmt.Fprintf(out, "\nfailure\t%s\n", failureCell(x.Failure))
+	}
+	if x.NoWorker != "" {
+		fmt.Fprintf(out, "\nno worker\t%s\n", action.Visible(x.NoWorker))
 	}
 	for _, w := range x.Undone {
 		fmt.Fprintf(out, "\nnot undone\t%s\n", action.Visible(w))

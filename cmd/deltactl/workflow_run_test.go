@@ -40,7 +40,25 @@ func labour(ctx context.Context) error {
 		return err
 	}
 	agent, def := dock(me.Username)
-	engine, err := delta.New(delta.Config{Store: store, Authenticator: delta.VoucherFunc(osUser), Poll: 50 * time.Millisecond, Workflows: delta.Workflows{Definitions: []*workflow.Definition{def}}})
+	defs := []*workflow.Definition{def}
+	if os.Getenv("DOCK_NEXT") != "" { // the version that comes after, which has the parcel unpacked again
+		spec := def.Spec()
+		spec.Version = "2"
+		next, err := workflow.Compile(spec)
+		if err != nil {
+			return err
+		}
+		if spec.Phases[0].Steps[2].Name != "sign" {
+			return errors.New("the workflow of the dock is not what it was")
+		}
+		spec.Phases[0].Steps[2].Hitl.Prompt, spec.Version = "Sign twice", "3"
+		last, err := workflow.Compile(spec)
+		if err != nil {
+			return err
+		}
+		defs, def = []*workflow.Definition{next, last}, last
+	}
+	engine, err := delta.New(delta.Config{Store: store, Authenticator: delta.VoucherFunc(osUser), Poll: 50 * time.Millisecond, Workflows: delta.Workflows{Definitions: defs}})
 	if err != nil {
 		return err
 	}

@@ -28,11 +28,13 @@ Columns:
   waits   what it waits for that a person or other rules end: intake, approval, policy,
           resolution, operator; each with its step, and with the instance where one
           that is nested in it waits. deltactl workflow show says more
+  worker  where no live worker holds its workflow in its version, that; it goes on no
+          further then, whatever is said to it
 
 JSON: {"instances": [{"id", "workflow", "version", "parent", "status", "paused",
 "ended_steps", "failed_steps", "skipped_steps", "steps", "waits": [{"step", "for", "since", "reason", "code", "who",
-"approval", "intent", "instance"}], "failure", "goal"}], "next"}; "instance" is said where
-a nested one waits.`
+"approval", "intent", "instance"}], "failure", "goal", "no_worker"}], "next"}; "instance" is
+said where a nested one waits.`
 
 type waitRow struct {
 	Step     string    `json:"step,omitempty"`
@@ -61,6 +63,7 @@ type instanceRow struct {
 	Waits    []waitRow       `json:"waits"`
 	Failure  *action.Failure `json:"failure,omitempty"`
 	Goal     string          `json:"goal,omitempty"`
+	NoWorker string          `json:"no_worker,omitempty"` // holds it, and of whom that is said
 }
 
 func newInstanceRow(t delta.TaskStanding, tree *delta.InstanceTree) instanceRow {
@@ -165,6 +168,7 @@ func printInstances(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, q 
 		Instances []instanceRow `json:"instances"`
 		Next      string        `json:"next"`
 	}{Instances: []instanceRow{}}
+	live := roll{}
 	for q.After = rows.after; ; q.After = out.Next {
 		q.Limit = rows.limit - len(out.Instances) // a page never holds more than there is room for
 		page, err := d.engine.Tasks(c.Context(), q)
@@ -175,7 +179,7 @@ func printInstances(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, q 
 			if t.Workflow == "" {
 				continue
 			}
-			r, err := d.instanceRow(c.Context(), t)
+			r, err := d.instanceRow(c.Context(), t, live)
 			if err != nil {
 				return err
 			}
@@ -190,22 +194,31 @@ func printInstances(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, q 
 	if f.json {
 		return printJSON(c.OutOrStdout(), out)
 	}
-	t := table.New(c.OutOrStdout(), "instance", "workflow", "version", "status", "steps", "waits")
+	t := table.New(c.OutOrStdout(), "instance", "workflow", "version", "status", "steps", "waits", "worker")
 	for i := range out.Instances {
 		r := &out.Instances[i]
-		t.Row(r.ID, r.Workflow, r.Version, r.standing(), r.progress(), r.waiting())
+		t.Row(r.ID, r.Workflow, r.Version, r.standing(), r.progress(), r.waiting(), orNil(action.CutTo(r.NoWorker, 80)))
 	}
 	more(c, out.Next)
 	return t.Flush()
 }
 
-func (d *desk) instanceRow(ctx context.Context, t delta.TaskStanding) (instanceRow, error) {
+func (d *desk) instanceRow(ctx context.Context, t delta.TaskStanding, live roll) (instanceRow, error) {
 	run, err := d.engine.OpenWorkflow(ctx, t.ID)
 	if err != nil {
 		return instanceRow{}, err
 	}
 	tree, err := run.Tree(ctx)
-	return newInstanceRow(t, &tree), err
+	if err != nil {
+		return instanceRow{}, err
+	}
+	r := newInstanceRow(t, &tree)
+	if no, err := live.lacks(ctx, d, t.Agent, run, &r); err != nil {
+		return r, err
+	} else if no != nil {
+		r.NoWorker = unheldBrief(no)
+	}
+	return r, nil
 }
 
 // instance opens an instance by "agent~task".
@@ -227,6 +240,12 @@ func (d *desk) instance(ctx context.Context, id string) (*delta.Instance, delta.
 
 // word makes a command that tells an instance a person's word.
 func word(c *cobra.Command, f *storeFlags, did string, tell func(ctx context.Context, run *delta.Instance, by delta.Identity, args []string) error) *cobra.Command {
+	return wordOn(c, f, did, func(ctx context.Context, _ *desk, run *delta.Instance, by delta.Identity, args []string) error {
+		return tell(ctx, run, by, args)
+	})
+}
+
+func wordOn(c *cobra.Command, f *storeFlags, did string, tell func(ctx context.Context, d *desk, run *delta.Instance, by delta.Identity, args []string) error) *cobra.Command {
 	c.Long += operatorsHelp + deedsHelp + storeHelp
 	c.RunE = onDesk(f, func(c *cobra.Command, d *desk, args []string) error {
 		me, err := d.me(c.Context())
@@ -237,7 +256,7 @@ func word(c *cobra.Command, f *storeFlags, did string, tell func(ctx context.Con
 		if err != nil {
 			return err
 		}
-		if err := tell(c.Context(), run, me, args[1:]); err != nil {
+		if err := tell(c.Context(), d, run, me, args[1:]); err != nil {
 			return err
 		}
 		done := newDeeds(c, f)

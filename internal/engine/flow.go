@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,9 +49,11 @@ type FlowKnown struct {
 	Input json.RawMessage
 	// Sealed is, by the digests that stand in the state, or before it has begun in the input, what they stand for.
 	Sealed map[string]string
-	Held   string // the worker that holds it, "" for nobody
-	Wakes  int64
-	Now    int64 // store time, µs
+	// InputVer counts how often Input was written: once, and again where the instance was given another definition before it began.
+	InputVer int64
+	Held     string // the worker that holds it, "" for nobody
+	Wakes    int64
+	Now      int64 // store time, µs
 }
 
 // ReadFlow reads an instance; it changes nothing.
@@ -71,7 +74,7 @@ func FlowRead(r *txn.Reply, was *FlowKnown) (k FlowKnown, err error) {
 	c := rec.Cells[cellFlow]
 	k = FlowKnown{Ver: c.Ver, Wakes: r.Fresh.Task.Counters[countWakes], Now: r.Now}
 	if in := rec.Cells[cellFlowIn]; in.Ver > 0 {
-		k.Input = json.RawMessage(in.Val)
+		k.Input, k.InputVer = json.RawMessage(in.Val), in.Ver
 	}
 	if t, has := rec.Tokens[tokenFlow]; has && t.Live(r.Now) {
 		k.Held = t.State
@@ -164,6 +167,9 @@ type FlowStep struct {
 func FlowTurn(agent, task string, k *FlowKnown, steps []FlowStep, state string, due, at int64) (t *txn.Txn, sealed map[string]string) {
 	t = &txn.Txn{Agent: agent, Task: task, Phase: txn.Plain}
 	t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow, N: k.Ver})
+	if k.Ver == 0 { // it begins by the definition that it has now
+		t.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlowIn, N: k.InputVer})
+	}
 	w := new(flowWriter)
 	sealed = k.Sealed
 	for i := range steps {
@@ -178,6 +184,25 @@ func FlowTurn(agent, task string, k *FlowKnown, steps []FlowStep, state string, 
 		t.Add(txn.Clause{Op: txn.Queue, Scope: txn.Agent, Key: QueueFlows, Val: task, N: due})
 	}
 	return t, sealed
+}
+
+// MigrateFlow has a task run another definition. Of an instance that has begun steps are what the machine made of that, and state
+// what they come to; of another there are none. Whoever is about to write by the definition before comes too late.
+func MigrateFlow(v *View, k *FlowKnown, to FlowOf, steps []FlowStep, state string, who Who) (*txn.Txn, error) {
+	next := v.Task
+	to.Parent = next.Flow.Parent
+	next.Flow = &to
+	x, err := Change(v, ledger.TaskChanged, next, who)
+	if err != nil {
+		return nil, err
+	}
+	if k.Ver > 0 {
+		t, _ := FlowTurn(v.Task.Agent, v.Task.ID, k, steps, state, 0, who.At)
+		x.Add(t.Clauses...)
+		return x, nil
+	}
+	x.Add(txn.Clause{Op: txn.Expect, Scope: txn.Record, Key: cellFlow}, txn.Clause{Op: txn.Put, Scope: txn.Record, Key: cellFlowIn, Val: string(k.Input)})
+	return x, nil
 }
 
 // joined is both; what is sealed may have become another kind of secret meanwhile, and the later counts.
@@ -271,7 +296,21 @@ func foldFlow(records []txn.Stored) (s workflow.State, sealed map[string]string,
 			continue
 		}
 		var turn workflow.Turn
-		if e.Type == ledger.WorkflowStart {
+		if e.Type == ledger.WorkflowMigrated {
+			var ev workflow.Event
+			var spec workflow.Spec
+			if err := errors.Join(json.Unmarshal(e.Flow.Spec, &spec), json.Unmarshal(e.Flow.Event, &ev)); err != nil {
+				return s, sealed, is, fmt.Errorf("record %d: %w", r.Seq, err)
+			}
+			was := def
+			if def, err = workflow.Compile(spec); err != nil {
+				return s, sealed, is, fmt.Errorf("record %d: definition: %w", r.Seq, err)
+			}
+			if was == nil {
+				return s, sealed, is, fmt.Errorf("record %d: the instance goes on before it began", r.Seq)
+			}
+			turn, err = def.TakeOver(was, s, ev)
+		} else if e.Type == ledger.WorkflowStart {
 			var begin workflow.Begin
 			var spec workflow.Spec
 			if err := json.Unmarshal(e.Flow.Spec, &spec); err != nil {

@@ -24,18 +24,24 @@ func (m *Room) Lend() { m.page = pages.Get().(*page) }
 func (m *Room) Return() {
 	if p := m.page; p != nil {
 		m.page = nil
-		clear(p.room[:])
+		clear(p.room[:cap(p.room)])
 		p.Txn = txn.Txn{}
 		pages.Put(p)
 	}
 }
 
-var pages = sync.Pool{New: func() any { return new(page) }}
+var pages = sync.Pool{New: func() any {
+	p := new(longPage)
+	p.room = p.of[:0]
+	return &p.page
+}}
 
 // transaction returns an empty transaction with room for what most hold.
 func (m *Room) transaction() *page {
 	if m == nil || m.page == nil {
-		return new(page)
+		p := new(shortPage)
+		p.room = p.of[:0]
+		return &p.page
 	}
 	return m.page
 }
@@ -60,8 +66,20 @@ func (m *Room) lesson() *ledger.Observed {
 // page is a transaction with room for what most hold.
 type page struct {
 	txn.Txn
-	room [24]txn.Clause
+	room []txn.Clause
 }
+
+// A page that is used again may have room for more than one that is not.
+type (
+	longPage struct {
+		page
+		of [24]txn.Clause
+	}
+	shortPage struct {
+		page
+		of [12]txn.Clause
+	}
+)
 
 // sheet is an event that is used again once it is written: on a stack it would take much of it, and calls are made on small
 // ones.

@@ -64,3 +64,41 @@ func TestAWaitOnASharedTripEndsWithItsContext(t *testing.T) {
 	srv.Resume()
 	assert.Less(t, time.Since(from), own/2, "less than the client's own timeouts")
 }
+
+// What a transaction is put together in is used again, but not while it may be on its way: what nobody waits for any more is
+// written as it was meant, or not at all.
+func TestWhatNobodyWaitsForIsSentAsItWas(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	s := open(t, redisstore.Config{URL: srv.URL(), Read: time.Minute, Write: time.Minute})
+	const agents = 40
+	each := func(ctx context.Context, round string, check func(error)) {
+		var wg sync.WaitGroup
+		for i := range agents {
+			wg.Go(func() {
+				_, err := s.Apply(ctx, put(fmt.Sprint("a", i), fmt.Sprintf("%s of %d", round, i)))
+				check(err)
+			})
+		}
+		wg.Wait()
+	}
+	each(context.Background(), "first", func(err error) { assert.NoError(t, err) })
+	srv.Pause()
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, func() { // by when all are sent, or wait for those that are; it does not matter which
+		cancel()
+		srv.Resume()
+	})
+	each(ctx, "given up", func(error) {})
+	for _, round := range []string{"second", "third"} {
+		each(context.Background(), round, func(err error) { assert.NoError(t, err) })
+	}
+	for i := range agents {
+		rs, err := s.Records(context.Background(), fmt.Sprint("a", i), "t", 1, 99)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(rs), 3)
+		for _, r := range rs {
+			assert.Contains(t, r.Val, fmt.Sprintf(" of %d", i))
+		}
+	}
+}

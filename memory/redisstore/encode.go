@@ -37,6 +37,8 @@ type encoder struct {
 	known *pendings // those
 	heard *pendings // what the answer says of them, where that was read already
 	lease bool      // the records are headed by the intent's lease
+	all   []string  // the names of all hashes
+	args  []any     // what is sent
 }
 
 // field is a name space and a name within a hash: what a clause speaks of.
@@ -65,12 +67,9 @@ var reserved = []string{"agent", "notes", "queue", "ends", "pending", "pruned", 
 const linkSize = 64
 
 func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encoder {
-	e := &encoder{keys: ks, t: t}
-	e.slots = make([]slot, 0, len(t.Clauses)+2)
-	e.next = make([]int32, len(t.Clauses))
-	e.from = make([]int, 0, len(t.Clauses)+2)
-	e.arena = make([]byte, 0, 256+40*len(t.Clauses))
-	e.text = make([]string, 0, 16+5*len(t.Clauses))
+	e := encoders.Get().(*encoder)
+	e.keys, e.t = ks, t
+	e.next = append(e.next[:0], make([]int32, len(t.Clauses))...)
 	reads, expires, writes, appends := false, false, t.Phase != txn.Plain, false
 	e.lease = t.Task != "" && t.Intent != ""
 	for i := range t.Clauses {
@@ -86,7 +85,7 @@ func encode(ks *taskKeys, t *txn.Txn, keep int64, known seen, by string) *encode
 		appends = appends || c.Op == txn.Event && c.Scope == txn.Task
 	}
 	inTask, inAgent := t.Raises()
-	e.k = append(make([]string, 0, 10), ks.task, ks.records, ks.agent, ks.leases, ks.ends, ks.ledger, ks.pending)
+	e.k = append(e.k, ks.task, ks.records, ks.agent, ks.leases, ks.ends, ks.ledger, ks.pending)
 	e.fieldNames()
 	e.add(string(rune(t.Phase)), flags(inTask, inAgent, reads, writes, expires, appends))
 	e.int(t.Fence)
@@ -186,8 +185,8 @@ func hashOf(s txn.Scope) byte {
 // fieldNames lists the fields hash by hash.
 func (e *encoder) fieldNames() {
 	slices.SortStableFunc(e.slots, func(a, b slot) int { return int(a.hash) - int(b.hash) })
-	all := make([]string, 0, len(e.slots)+4)
-	at := 0
+	e.all = slices.Grow(e.all, len(e.slots)+4) // else names would be of several
+	all, at := e.all, 0
 	for h := range e.names {
 		from := len(all)
 		switch {
@@ -204,7 +203,7 @@ func (e *encoder) fieldNames() {
 		}
 		e.names[h] = all[from:len(all):len(all)]
 	}
-	e.many = nil
+	e.many, e.all = nil, all
 }
 
 func (e *encoder) named(kind byte, key string) string {

@@ -75,10 +75,15 @@ func (e *encoder) longState(s, val string) {
 }
 
 // command is what is sent to run a script: its name and hash, then keys and arguments.
-func (e *encoder) command(hash string) []any { return command(hash, e.k, e.text) }
+func (e *encoder) command(hash string) []any {
+	e.args = appendCommand(e.args[:0], hash, e.k, e.text)
+	return e.args
+}
 
-func command(hash string, keys, args []string) []any {
-	c := make([]any, 0, 3+len(keys)+len(args))
+func command(hash string, keys, args []string) []any { return appendCommand(nil, hash, keys, args) }
+
+func appendCommand(c []any, hash string, keys, args []string) []any {
+	c = slices.Grow(c, 3+len(keys)+len(args))
 	c = append(c, "evalsha", hash, len(keys))
 	for i := range keys {
 		c = append(c, &keys[i]) // a pointer costs no memory of its own

@@ -139,8 +139,9 @@ func (s *Store) apply(ctx context.Context, t *txn.Txn, known seen) (reply txn.Re
 		come:  func(v []any) { s.witness.hear(t.Agent, known, e.hear(v)) },
 	})
 	if err != nil {
-		return reply, now, err
+		return reply, now, err // it may be on its way still
 	}
+	defer e.done()
 	var r reader
 	reply, now.agent.pending = r.reply(e, v)
 	now.task.rev, now.agent.rev = reply.TaskRev, reply.AgentRev
@@ -191,7 +192,7 @@ func (s *Store) exchange(ctx context.Context, e *encoder, on turns) ([]any, erro
 	if s.replicas > 0 {
 		return s.replicated(ctx, e)
 	}
-	return s.script(ctx, s.run.apply, e.k, e.text, on)
+	return s.through(func() ([]any, error) { return s.batch.run(ctx, s.run.apply, e.command(s.run.apply.hash), on) })
 }
 
 // Load implements [memory.Store].

@@ -192,7 +192,7 @@ func (r *reader) fresh(e *encoder, reply txn.Reply, vals []any) *txn.Snapshot {
 					f.Leases[e.t.Intent] = r.lease(s)
 				}
 			default:
-				r.into(sp, name, s, sp != &f.Record)
+				r.into(sp, strings.Clone(name), s, sp != &f.Record) // its memory is used again
 			}
 		}
 	}
