@@ -69,11 +69,11 @@ func (b bounded) Remember(ctx context.Context, agent string, n memory.Note) erro
 	return b.Store.Remember(ctx, agent, n)
 }
 
-func (b bounded) Recall(ctx context.Context, agent, query string, limit int) ([]memory.Note, error) {
+func (b bounded) Recall(ctx context.Context, agent, tenant, query string, limit int) ([]memory.Note, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}
 	ctx, cancel := b.within(ctx)
 	defer cancel()
-	return b.Store.Recall(ctx, agent, query, limit)
+	return b.Store.Recall(ctx, agent, tenant, query, limit)
 }

@@ -11,8 +11,8 @@ import (
 const (
 	// recallLimit is how many notes Recall returns.
 	recallLimit = 10
-	// recallSealed is how many of the newest notes are looked through for those of the task's subject, where the store cannot
-	// rank what it cannot read, and for those of its tenant where others have some.
+	// recallSealed is how many of the tenant's newest notes are looked through for those of the task's subject: the store
+	// cannot rank what it cannot read.
 	recallSealed = 500
 	// sealedNote begins a note that is sealed.
 	sealedNote = "sealed note "
@@ -53,23 +53,21 @@ func (t *Task) recall(ctx context.Context, query string) ([]memory.Note, error) 
 	if err != nil {
 		return nil, err
 	}
-	elsewhere := func(n memory.Note) bool { return n.Tenant != s.Tenant }
-	found, err := t.engine.store.Recall(ctx, t.agent.name, query, recallLimit)
-	if err != nil || about != aboutSomebody && !slices.ContainsFunc(found, func(n memory.Note) bool { return isSealed(n) || elsewhere(n) }) {
+	found, err := t.engine.store.Recall(ctx, t.agent.name, s.Tenant, query, recallLimit)
+	if err != nil || about != aboutSomebody && !slices.ContainsFunc(found, isSealed) {
 		return found, err
 	}
-	newest, err := t.engine.store.Recall(ctx, t.agent.name, "", recallSealed)
+	newest, err := t.engine.store.Recall(ctx, t.agent.name, s.Tenant, "", recallSealed)
 	if err != nil {
 		return nil, err
 	}
-	newest = slices.DeleteFunc(newest, elsewhere)
 	var own []memory.Note
 	if about == aboutSomebody {
 		if own, err = t.ownNotes(ctx, newest); err != nil {
 			return nil, err
 		}
 	}
-	if query == "" || slices.ContainsFunc(found, elsewhere) { // those of others may have crowded out its own
+	if query == "" { // sealed ones may have crowded out others
 		found = newest
 	}
 	found = append(slices.DeleteFunc(slices.Clone(found), isSealed), own...)

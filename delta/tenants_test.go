@@ -23,7 +23,7 @@ func TestNotesStayWithTheirTenant(t *testing.T) {
 	}).Describe("Tell").Risk(1).MustBuild()
 	agent := delta.NewAgent("desk").Grant(tell).MustBuild()
 	e := engineFor(t, delta.Config{})
-	for tenant, notes := range map[string]int{"acme": 20, "evil": 1, "": 1} {
+	for tenant, notes := range map[string]int{"acme": 600, "evil": 1, "": 1} {
 		task, err := e.Start(t.Context(), delta.Goal{Agent: agent, Tenant: tenant})
 		require.NoError(t, err)
 		for i := range notes {

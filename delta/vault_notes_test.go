@@ -76,7 +76,7 @@ func TestNotesAndAttachmentsOfASubject(t *testing.T) {
 	out, err := look.Do(t.Context(), ada, struct{}{}).Get()
 	require.NoError(t, err)
 	assert.Equal(t, "dear Ada, I owe you", out)
-	notes, err := store.Recall(t.Context(), "desk", "", 9)
+	notes, err := store.Recall(t.Context(), "desk", "", "", 9)
 	require.NoError(t, err)
 	for _, n := range notes {
 		assert.NotContains(t, n.Content, "pears")

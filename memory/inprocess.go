@@ -66,7 +66,7 @@ type shard struct {
 	intents pool[intent]  // of all tasks
 	owned   pool[owned]   // of all intents
 	ends    []end         // what is due to go, in order
-	notes   notes
+	notes   memories
 }
 
 // task is what the store holds of one task.

@@ -21,7 +21,13 @@ const (
 	bm25B  = 0.75
 )
 
-// notes is one agent's memory with what its ranking needs.
+// memories are an agent's notes, by tenant: each is ranked by its own alone.
+type memories struct {
+	of map[string]*notes
+	n  int
+}
+
+// notes is one agent's memory for a tenant with what its ranking needs.
 type notes struct {
 	list  []indexed
 	has   map[string]int // word → number of notes with it
@@ -44,29 +50,42 @@ func (s *InProcess) Remember(ctx context.Context, agent string, n Note) error {
 		return err
 	}
 	defer a.mu.Unlock()
-	if len(a.notes.list) >= MaxNotes {
+	if a.notes.n >= MaxNotes {
 		return fmt.Errorf("remember: agent %s has %d notes, the most this store keeps: use a store with more room", agent, MaxNotes)
 	}
 	n.At = time.UnixMicro(s.now()).UTC()
-	a.notes.add(n)
+	if a.notes.of == nil {
+		a.notes.of = map[string]*notes{}
+	}
+	own := a.notes.of[n.Tenant]
+	if own == nil {
+		own = &notes{}
+		a.notes.of[n.Tenant] = own
+	}
+	own.add(n)
+	a.notes.n++
 	return nil
 }
 
 // Recall implements [Store]. Notes are ranked by BM25 over the words of kind and content; those without any word of the
 // query are left out; of equal scores the newer comes first.
-func (s *InProcess) Recall(ctx context.Context, agent, query string, limit int) ([]Note, error) {
+func (s *InProcess) Recall(ctx context.Context, agent, tenant, query string, limit int) ([]Note, error) {
 	a, err := s.lock(ctx, agent, false)
 	if err != nil {
 		return nil, err
 	}
 	defer a.mu.Unlock()
-	if query == "" {
-		return a.notes.newest(limit), nil
+	own := a.notes.of[tenant]
+	switch {
+	case own == nil:
+		return nil, nil
+	case query == "":
+		return own.newest(limit), nil
 	}
-	return a.notes.rank(query, limit), nil
+	return own.rank(query, limit), nil
 }
 
-// Rank returns up to limit of the notes, which stand in the order they were written in, as [Store.Recall] does: the newest
+// Rank returns up to limit of the notes, which stand in the order they were written in and are of one tenant, as [Store.Recall] does: the newest
 // where the query is empty, else the most relevant. It is for stores that have no ranking of their own.
 func Rank(all []Note, query string, limit int) []Note {
 	var m notes

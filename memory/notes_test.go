@@ -21,7 +21,7 @@ func TestNotesAreBoundedAloud(t *testing.T) {
 	err := s.Remember(ctx, "a", memory.Note{Content: "one too many"})
 	require.ErrorContains(t, err, "agent a has 10000 notes")
 	require.NoError(t, s.Remember(ctx, "b", memory.Note{Content: "another agent's"}))
-	all, err := s.Recall(ctx, "a", "", memory.MaxNotes+1)
+	all, err := s.Recall(ctx, "a", "", "", memory.MaxNotes+1)
 	require.NoError(t, err)
 	assert.Len(t, all, memory.MaxNotes, "none was dropped for it")
 }
@@ -47,7 +47,7 @@ func TestRecallRanks(t *testing.T) {
 			for _, n := range c.notes {
 				require.NoError(t, s.Remember(ctx, "a", memory.Note{Content: n}))
 			}
-			got, err := s.Recall(ctx, "a", c.query, 9)
+			got, err := s.Recall(ctx, "a", "", c.query, 9)
 			require.NoError(t, err)
 			var contents []string
 			for _, n := range got {
@@ -68,10 +68,10 @@ func TestRecallAlways(t *testing.T) {
 			require.NoError(t, s.Remember(ctx, "a", memory.Note{Content: fmt.Sprint(n)}))
 		}
 		query, limit := fmt.Sprint(rapid.SliceOf(word).Draw(t, "query")), rapid.IntRange(-1, 9).Draw(t, "limit")
-		got, err := s.Recall(ctx, "a", query, limit)
+		got, err := s.Recall(ctx, "a", "", query, limit)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(got), max(0, limit))
-		again, err := s.Recall(ctx, "a", query, limit)
+		again, err := s.Recall(ctx, "a", "", query, limit)
 		require.NoError(t, err)
 		require.Equal(t, got, again)
 	})
@@ -81,7 +81,7 @@ func ExampleInProcess_Recall() {
 	ctx, s := context.Background(), memory.New(memory.Config{})
 	_ = s.Remember(ctx, "support", memory.Note{Kind: "preference", Content: "Zoë wants to be called in the morning"})
 	_ = s.Remember(ctx, "support", memory.Note{Kind: "fact", Content: "refund of ORD-7 sent"})
-	notes, _ := s.Recall(ctx, "support", "when to call Zoë in the morning?", 1)
+	notes, _ := s.Recall(ctx, "support", "", "when to call Zoë in the morning?", 1)
 	fmt.Println(notes[0].Kind, "-", notes[0].Content)
 	// Output: preference - Zoë wants to be called in the morning
 }

@@ -60,8 +60,9 @@ type Store interface {
 	// error. A store that bounds its notes returns an error when full and drops none.
 	Remember(ctx context.Context, agent string, n Note) error
 
-	// Recall returns up to limit notes most relevant to the query, best first; an empty query returns the newest.
-	Recall(ctx context.Context, agent, query string, limit int) ([]Note, error)
+	// Recall returns up to limit of the notes with that very Tenant, "" too, most relevant to the query, best first; an empty
+	// query returns the newest. How many notes others have changes neither which are found nor their order.
+	Recall(ctx context.Context, agent, tenant, query string, limit int) ([]Note, error)
 
 	// Close releases what the store holds. Later calls return ErrClosed.
 	Close() error

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/samber/mo"
@@ -12,6 +15,26 @@ import (
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/memory/redisstore"
 )
+
+// told is "told FILE": every line that a page of doc shows in a shell works as it stands there.
+func told(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile(filepath.Join(ts.Getenv("EXAMPLES"), "..", "doc", args[0]))
+	ts.Check(err)
+	n := 0
+	for i, block := range strings.Split(string(text), "```") {
+		shell, ok := strings.CutPrefix(block, "sh\n")
+		if i%2 == 0 || !ok {
+			continue
+		}
+		for line := range strings.Lines(shell) {
+			ts.Check(ts.Exec("sh", "-c", line))
+			n++
+		}
+	}
+	if n == 0 {
+		ts.Fatalf("doc/%s shows no command", args[0])
+	}
+}
 
 // fund is "fund [gone]": two agents spend out of pools of their own and out of one that they share; with gone an engine without
 // pools works for one of them afterwards.

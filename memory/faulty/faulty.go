@@ -146,8 +146,8 @@ func (f *Store) Remember(ctx context.Context, agent string, n memory.Note) error
 }
 
 // Recall implements [memory.Store].
-func (f *Store) Recall(ctx context.Context, agent, query string, limit int) ([]memory.Note, error) {
-	return through(f, func() ([]memory.Note, error) { return f.store.Recall(ctx, agent, query, limit) })
+func (f *Store) Recall(ctx context.Context, agent, tenant, query string, limit int) ([]memory.Note, error) {
+	return through(f, func() ([]memory.Note, error) { return f.store.Recall(ctx, agent, tenant, query, limit) })
 }
 
 // Close implements [memory.Store]; it is never lost.

@@ -20,7 +20,7 @@ func ExampleStore() {
 		err := store.Remember(context.Background(), "clerk", memory.Note{Content: "the customer called"})
 		fmt.Println(errors.Is(err, faulty.ErrLost))
 	}
-	notes, _ := store.Recall(context.Background(), "clerk", "", 9)
+	notes, _ := store.Recall(context.Background(), "clerk", "", "", 9)
 	fmt.Println(len(notes), "notes")
 	// Output:
 	// false

@@ -19,7 +19,7 @@ func TestFaultyLosesByPlan(t *testing.T) {
 	require.NoError(t, s.Remember(ctx, "a", note))
 	require.ErrorIs(t, s.Remember(ctx, "a", note), ErrLost)
 	require.ErrorIs(t, s.Remember(ctx, "a", note), ErrLost)
-	ns, err := in.Store.Recall(ctx, "a", "", 9)
+	ns, err := in.Store.Recall(ctx, "a", "", "", 9)
 	require.NoError(t, err)
 	assert.Len(t, ns, 2, "the lost request had no effect, the lost reply had")
 	calls, lost := s.Calls()

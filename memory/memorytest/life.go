@@ -25,7 +25,7 @@ func (e *env) calls(ctx context.Context) map[string]error {
 	_, errs["Records"] = s.Records(ctx, "a", "t", 1, 9)
 	_, errs["Queued"] = s.Queued(ctx, "a", "q", txn.Queued{}, false, 9)
 	errs["Remember"] = s.Remember(ctx, "a", memory.Note{Content: "x"})
-	_, errs["Recall"] = s.Recall(ctx, "a", "", 9)
+	_, errs["Recall"] = s.Recall(ctx, "a", "", "", 9)
 	return errs
 }
 

@@ -14,6 +14,7 @@ func noteCases() []testCase {
 		{"notes/round trip", "what was remembered comes back as it was", notesRound},
 		{"notes/newest", "without a query the latest counts", notesNewest},
 		{"notes/ranking", "the note about it comes first", notesRanking},
+		{"notes/tenants", "another tenant's notes are not told, and do not hide one's own", notesTenants},
 		{"notes/apart", "an agent must not read another's memory", notesApart},
 	}
 }
@@ -25,7 +26,7 @@ func (e *env) remember(agent string, n memory.Note) {
 
 func (e *env) recall(agent, query string, limit int) []string {
 	e.Helper()
-	ns, err := e.Store.Recall(e.ctx, agent, query, limit)
+	ns, err := e.Store.Recall(e.ctx, agent, "", query, limit)
 	require.NoError(e, err)
 	var out []string
 	for _, n := range ns {
@@ -39,7 +40,7 @@ func notesRound(e *env) {
 	n := memory.Note{Tenant: "acme", Task: "t", Intent: "i", Kind: "fact", Content: "Zoë paid 3.50 €\n\x01 \"twice\""}
 	e.remember("a", n)
 	to := e.load(nil).Now
-	got, err := e.Store.Recall(e.ctx, "a", "zoë", 9)
+	got, err := e.Store.Recall(e.ctx, "a", "acme", "zoë", 9)
 	require.NoError(e, err)
 	require.Len(e, got, 1)
 	at := got[0].At.UnixMicro()
@@ -71,6 +72,31 @@ func notesRanking(e *env) {
 	}
 	assert.Equal(e, "the refund of order ORD-7 was sent on Monday", e.recall("a", "Refund ORD-7?", 9)[0], "both words")
 	assert.Equal(e, "the warehouse is closed on Sunday", e.recall("a", "the WAREHOUSE", 1)[0], "the rare word counts")
+}
+
+func notesTenants(e *env) {
+	of := func(tenant, query string, limit int) (out []string) {
+		ns, err := e.Store.Recall(e.ctx, "a", tenant, query, limit)
+		require.NoError(e, err)
+		for _, n := range ns {
+			assert.Equal(e, tenant, n.Tenant)
+			out = append(out, n.Content)
+		}
+		return out
+	}
+	for _, c := range []string{"order 1", "order 2 paid"} {
+		e.remember("a", memory.Note{Tenant: "acme", Content: c})
+	}
+	e.remember("a", memory.Note{Content: "order of nobody"})
+	for range 300 {
+		e.remember("a", memory.Note{Tenant: "evil", Content: "order paid"})
+	}
+	assert.Equal(e, []string{"order 2 paid", "order 1"}, of("acme", "", 2), "the newest, of its own")
+	assert.Equal(e, []string{"order 2 paid"}, of("acme", "", 1))
+	assert.Equal(e, []string{"order 2 paid", "order 1"}, of("acme", "paid order", 9))
+	assert.Equal(e, []string{"order of nobody"}, of("", "order", 9), "no tenant is one too")
+	assert.Empty(e, of("other", "", 9))
+	assert.Len(e, of("evil", "", 999), 300)
 }
 
 func notesApart(e *env) {

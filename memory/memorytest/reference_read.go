@@ -174,7 +174,7 @@ func (s *reference) Remember(ctx context.Context, agent string, n memory.Note) e
 }
 
 // Recall ranks by the plain sum, over the query's words, of one over the number of notes with the word.
-func (s *reference) Recall(ctx context.Context, agent, query string, limit int) ([]memory.Note, error) {
+func (s *reference) Recall(ctx context.Context, agent, tenant, query string, limit int) ([]memory.Note, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.enter(ctx); err != nil {
@@ -183,6 +183,9 @@ func (s *reference) Recall(ctx context.Context, agent, query string, limit int) 
 	ns := slices.Clone(s.notes[agent])
 	if s.breaks("notes: everybody's") {
 		ns = slices.Concat(s.notes["a"], s.notes["b"])
+	}
+	if !s.breaks("notes: every tenant's") {
+		ns = slices.DeleteFunc(ns, func(n memory.Note) bool { return n.Tenant != tenant })
 	}
 	if !s.breaks("notes: oldest first") {
 		slices.Reverse(ns)

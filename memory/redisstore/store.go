@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -369,68 +368,6 @@ func (s *Store) Queued(ctx context.Context, agent, queue string, after txn.Queue
 		out = append(out, txn.Queued{Member: m, Due: r.number(v[i+1])})
 	}
 	return out, s.done(ctx, "read queue", r.err)
-}
-
-// note is a note as it is stored, behind its time.
-type note struct {
-	Tenant  string `json:"tenant,omitempty"`
-	Task    string `json:"task,omitempty"`
-	Intent  string `json:"intent,omitempty"`
-	Kind    string `json:"kind,omitempty"`
-	Content string `json:"content"`
-}
-
-// Remember implements [memory.Store].
-func (s *Store) Remember(ctx context.Context, agent string, n memory.Note) error {
-	if agent == "" {
-		return errors.New("remember: note without an agent")
-	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	text, err := json.Marshal(note{n.Tenant, n.Task, n.Intent, n.Kind, n.Content})
-	if err != nil {
-		return fmt.Errorf("remember: %w", err)
-	}
-	kept, err := redis.NewScript(s.run.remember.text).Run(ctx, s.client, []string{s.keys(agent).notes()}, text, s.notes).Int()
-	switch {
-	case err != nil:
-		return s.done(ctx, "remember", err)
-	case kept == 0:
-		return fmt.Errorf("remember: agent %s has %d notes, the most that are kept: raise Config.Notes, or prune", agent, s.notes)
-	}
-	return nil
-}
-
-// Recall implements [memory.Store].
-func (s *Store) Recall(ctx context.Context, agent, query string, limit int) ([]memory.Note, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	if limit <= 0 {
-		return nil, nil
-	}
-	from := int64(0)
-	if query == "" {
-		from = -int64(limit)
-	}
-	list, err := s.client.LRange(ctx, s.keys(agent).notes(), from, -1).Result()
-	if err != nil {
-		return nil, s.done(ctx, "recall", err)
-	}
-	all := make([]memory.Note, 0, len(list))
-	for _, text := range list {
-		var n note
-		var r reader
-		if len(text) < digits {
-			return nil, fmt.Errorf("redis: recall: a note that another program wrote: %.40q", text)
-		}
-		if err := errors.Join(json.Unmarshal([]byte(text[digits:]), &n), r.err); err != nil {
-			return nil, fmt.Errorf("redis: recall: %w", err)
-		}
-		all = append(all, memory.Note{Tenant: n.Tenant, Task: n.Task, Intent: n.Intent, Kind: n.Kind, Content: n.Content, At: time.UnixMicro(r.number(text[:digits])).UTC()})
-	}
-	return memory.Rank(all, query, limit), nil
 }
 
 // Close implements [memory.Store].
