@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ type flowRun struct {
 	view   *engine.View    // of its task, as it was looked at last
 	over   bool            // its task has ended
 	told   int64           // the version of the instance of whose end who has to know does: one that completed may yet be undone
-	under  sync.Map        // those of hand that have not come back
+	under  sync.Map        // those of hand that start a nested instance and have not come back
 	back   chan flowAnswer
 	done   chan flowEnd
 	keep   *time.Ticker // the instance is held on to
@@ -116,16 +117,26 @@ func (t *Task) latest(ctx context.Context) (*engine.View, error) {
 	return engine.LookAtTask(s, v)
 }
 
-// there reports why the task of an instance that has not begun is not there: pruned, or lost by the store.
-func (t *Task) there(ctx context.Context) error {
+// unbegun is the state of an instance that has not begun: it runs, or is cancelled, and never will begin then.
+func (t *Task) unbegun(ctx context.Context) (s workflow.State, err error) {
 	if err := t.opened(); err != nil {
-		return err
+		return s, err
 	}
 	v, err := t.stands(ctx)
-	if err == nil && !v.Exists() {
-		err = ErrNoTask
+	switch {
+	case err != nil:
+		return s, err
+	case !v.Exists():
+		return s, ErrNoTask
 	}
-	return err
+	s = workflow.State{Instance: t.local, Status: workflow.Running}
+	if of := v.Task.Flow; of != nil {
+		s.Workflow, s.Version = of.Workflow, of.Version
+	}
+	if v.Task.Status.Ended() {
+		s.Status, s.Failure = workflow.Stopped, v.Task.Because(action.Fail(action.Cancelled, "its task ended before it began"))
+	}
+	return s, nil
 }
 
 // turn works out what an event comes to; without steps it came to nothing, and it is said why. What can be judged on the spot
@@ -278,6 +289,11 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 		_, err := e.apply(ctx, engine.DropFlow(t.agent.name, t.local))
 		return k, err
 	}
+	if v.Task.Status.Ended() { // before it is looked for who could begin it: nobody is to
+		if k, err = t.readFlow(ctx); err != nil || k.Ver == 0 {
+			return k, cmp.Or(err, e.neverBegins(ctx, t, v))
+		}
+	}
 	of := v.Task.Flow
 	def := e.flows.definition(of)
 	if def == nil {
@@ -305,6 +321,12 @@ func (e *Engine) drive(ctx context.Context, t *Task) (k engine.FlowKnown, err er
 		}
 		if err != nil {
 			return k, errors.Join(err, r.letGo(ctx))
+		}
+	}
+	if r.k.Ver == 0 && engine.WokenSince(v, &r.k) { // it may have ended since
+		now, err := t.stands(ctx)
+		if err != nil || now.Task.Status.Ended() {
+			return r.k, errors.Join(cmp.Or(err, e.neverBegins(ctx, t, now)), r.letGo(ctx))
 		}
 	}
 	if r.k.Ver == 0 {

@@ -25,10 +25,10 @@ func (e *Engine) driveAll(ctx context.Context, t *Task) (rests bool, s workflow.
 		}
 		k, err := e.readFlowOn(ctx, t.agent.name, t.local, &was)
 		if err == nil && k.Ver == 0 {
-			err = t.there(ctx)
+			s, err = t.unbegun(ctx)
 		}
 		if err != nil || k.Ver == 0 {
-			return false, s, err
+			return s.Status.Terminal(), s, err
 		}
 		if s = k.State; s.Status.Terminal() && len(s.Outstanding) == 0 {
 			return true, s, nil

@@ -104,6 +104,29 @@ func (r *flowRun) conclude(ctx context.Context) error {
 	return err
 }
 
+// neverBegins is the end of an instance whose task has ended before anybody began it: whose step it is, is told, and that is all
+// that ever happens to it.
+func (e *Engine) neverBegins(ctx context.Context, t *Task, v *engine.View) error {
+	if p := v.Task.Parent; p != nil && v.Task.Flow != nil && v.Task.Flow.Parent != "" {
+		err := e.tellFlow(ctx, p.Agent, p.Task, nil, func(parent *workflow.State) *workflow.Event {
+			c, ok := about(parent, p.Child, workflow.Spawn, workflow.CancelChild)
+			if !ok {
+				return nil
+			}
+			f := action.Fail(action.Cancelled, "the task of the nested workflow has ended before it began")
+			return &workflow.Event{Kind: workflow.ChildEnded, Of: c.ID, Failure: v.Task.Because(f)}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err := e.apply(ctx, engine.DropFlow(t.agent.name, t.local))
+	if err != nil {
+		return failedStore(err)
+	}
+	return nil
+}
+
 // rulesMoved has those who wait for other rules asked again where the rules changed while this one was being put down.
 func (r *flowRun) rulesMoved() {
 	now := r.e.rulesNow()

@@ -49,10 +49,11 @@ func (i *Instance) State(ctx context.Context) (workflow.State, error) {
 		return workflow.State{}, fmt.Errorf("state of %s: %w", i, err)
 	}
 	if k.Ver == 0 {
-		if err := i.t.there(ctx); err != nil {
+		s, err := i.t.unbegun(ctx)
+		if err != nil {
 			return workflow.State{}, fmt.Errorf("state of %s: %w", i, err)
 		}
-		return workflow.State{Workflow: i.of.Workflow, Version: i.of.Version, Instance: i.t.local, Status: workflow.Running}, nil
+		return s, nil
 	}
 	return k.State, nil
 }

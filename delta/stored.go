@@ -159,11 +159,6 @@ func (a *Agent) cardOf() engine.Card {
 			Name: d.name, Version: d.version, Description: d.description, Risk: d.compiled.Risk, Tags: d.compiled.Tags, Estimate: d.compiled.Estimate,
 			Effect: d.compiled.Effect, Keyed: d.compiled.Keyed, Fetches: n.Fetches, Needs: n.Needs,
 		}
-		for a, on := range d.compiled.Priced {
-			if on {
-				x.Priced = append(x.Priced, action.Axis(a))
-			}
-		}
 		if d.in != nil {
 			x.Secret, x.Input, x.Members = d.in.Secrets(), d.in.Hash(), d.in.Members(approval.MaxDeclared)
 		}

@@ -218,3 +218,38 @@ func TestADelegateLeavesItsCard(t *testing.T) {
 }
 
 var nod = delta.Define("nod", func(*delta.Context, bill) mo.Result[string] { return mo.Ok("yes") }).Describe("Nod").Risk(1).Cost(action.Cost{Tokens: 10}).MustBuild()
+
+// Whoever decides where the functions are not sees first what the schema names, whatever names a planner chose, and
+// what of the cost the input says.
+func TestAStoreAloneKnowsWhatIsDeclared(t *testing.T) {
+	store := looked{memory.New(memory.Config{})}
+	works, err := delta.New(delta.Config{Store: store})
+	require.NoError(t, err)
+	operates, err := delta.New(delta.Config{Store: store})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		assert.NoError(t, works.Close(context.Background()))
+		assert.NoError(t, operates.Close(context.Background()))
+		assert.NoError(t, store.Close())
+	})
+	send := delta.DefineRaw("send", []byte(`{"type":"object","properties":{"z":{"type":"integer"}},"additionalProperties":true}`),
+		func(*delta.Context, action.Input) mo.Result[action.Output] { return mo.Ok(action.Output(`{}`)) }).
+		Describe("Send").Risk(1).RequireApproval().CostOf(func(action.Input) action.Cost { return action.Cost{Bytes: 7} }, action.Bytes).MustBuild()
+	task, err := works.Start(t.Context(), delta.Goal{ID: "t", Agent: delta.NewAgent("desk").Grant(send).MustBuild(), Approvers: []string{"ana"}})
+	require.NoError(t, err)
+	input := `{"z":5`
+	for i := range 90 {
+		input += fmt.Sprintf(`,"a%d":1`, i)
+	}
+	out := task.Do(t.Context(), delta.Call{Action: "send", Input: []byte(input + "}")}).MustGet()
+	require.NoError(t, operates.Adopt(t.Context(), "desk"))
+	a, err := operates.Approval(t.Context(), out.Failure.Approval())
+	require.NoError(t, err)
+	assert.Equal(t, "z", a.Arguments[0].Path)
+	assert.Equal(t, 51, a.Unshown)
+	assert.Contains(t, a.Explain(), "not all of it is shown: 40 of 91 values\n")
+	assert.Contains(t, a.Explain(), "will cost 7 bytes, by its input; 1 call (forecast)")
+	lines, err := operates.ApprovalInput(t.Context(), a.ID)
+	require.NoError(t, err)
+	assert.Len(t, lines, 93)
+}

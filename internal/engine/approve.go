@@ -250,6 +250,9 @@ func (r *round) rejectedAlike() *action.Failure {
 	if f := r.rejectedAbove(); f != nil {
 		return f
 	}
+	if f := r.rejectedBelow(); f != nil {
+		return f
+	}
 	key := noKey(r.act.Name, r.act.Version, r.call.Intent.Value)
 	if key == "" {
 		return nil

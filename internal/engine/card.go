@@ -35,7 +35,6 @@ type CardAction struct {
 	Secret      []string          `json:"secret,omitempty"`  // paths in its input
 	Results     []string          `json:"results,omitempty"` // secret paths in its output
 	Input       string            `json:"input,omitempty"`   // hash of its schema
-	Priced      []action.Axis     `json:"priced,omitempty"`  // on which its input says what a call costs
 	Members     []string          `json:"members,omitempty"` // paths that its schema names, see approval.Look
 }
 
@@ -77,11 +76,6 @@ func AgentOf(name string, c Card) (*Agent, error) {
 		nodes[i] = statespace.Node{Name: x.Name, Cost: x.Estimate, Fetches: x.Fetches, Needs: x.Needs, Secret: append(x.Secret[:len(x.Secret):len(x.Secret)], x.Results...)}
 		act := &Action{
 			Name: x.Name, Version: x.Version, Description: x.Description, Risk: x.Risk, Tags: x.Tags, Estimate: x.Estimate, Effect: x.Effect, Keyed: x.Keyed,
-		}
-		for _, axis := range x.Priced {
-			if axis < action.AxisCount {
-				act.Priced[axis] = true
-			}
 		}
 		a.Actions[x.Name] = act.Ready()
 	}

@@ -94,11 +94,14 @@ type Child struct {
 	Reason string       `json:"reason,omitempty"`
 	// Conclusion is the verdict on its goal with which it ended, nil where nobody gave one.
 	Conclusion *action.Conclusion `json:"conclusion,omitempty"`
+
+	Rejected []string `json:"rejected,omitempty"` // once it has ended: its calls that a person rejected, by unknownKeys
+	Unsure   []string `json:"unsure,omitempty"`   // likewise, those whose outcome is not known yet
 }
 
 // held is the event that the parent wrote last of the child, as far as changes rest on it.
 func (c *Child) held() *ledger.Event {
-	e := &ledger.Event{Type: ledger.ChildGranted, Reserved: c.Held, Charged: c.Spent, Pools: c.Pools}
+	e := &ledger.Event{Type: ledger.ChildGranted, Reserved: c.Held, Charged: c.Spent, Pools: c.Pools, State: jsonText(*c)}
 	if c.Status == ChildQueued {
 		e.Type = ledger.ChildQueued
 	}

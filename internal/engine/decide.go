@@ -353,14 +353,17 @@ func (r *round) outcomeKnown() *action.Failure {
 		r.pin(count(key, 0, txn.NoMin, 0))
 		return nil
 	}
-	for _, key := range unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value) {
+	for _, key := range append(unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value), anyInput(r.act.Name)) {
 		if r.view.Snap.Task.Counters[key] <= 0 {
 			r.pin(count(key, 0, txn.NoMin, 0))
 			continue
 		}
 		r.pin(count(key, 0, 1, txn.NoMax))
 		f := action.Fail(action.NotLegal, "it is not known whether an earlier call of %q with this input took effect; a person must resolve it", r.act.Name)
-		return f.With(action.DetailIntent, firstUnknown(r.view.Snap.Task.Tokens, key))
+		if intent := firstUnknown(r.view.Snap.Task.Tokens, key); intent != "" {
+			return f.With(action.DetailIntent, intent)
+		}
+		return f.With(action.DetailReason, "the child "+r.view.unsureOf(key)+" made it")
 	}
 	return nil
 }

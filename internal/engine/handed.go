@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,9 +28,14 @@ func (v *View) handOn(b *Bound) *action.Failure {
 	return nil
 }
 
-// Known adds to a bound the calls of the task that a person rejected, and those of unknown outcome: for a child of it, and for
-// one that takes its place.
+// Known adds to a bound the calls of the task that a person rejected, and those of unknown outcome, and what its children that have
+// ended told of theirs: for a child of it, and for one that takes its place.
 func (v *View) Known(b *Bound) {
+	if all, err := v.Children(); err == nil {
+		for i := range all {
+			b.Rejected, b.Unsure = append(b.Rejected, all[i].Rejected...), append(b.Unsure, all[i].Unsure...)
+		}
+	}
 	for k, t := range v.Snap.Task.Tokens {
 		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && id != "" && t.State == unresolved {
 			for _, key := range strings.Split(t.Val, "\n") {
@@ -45,13 +53,111 @@ func (v *View) Known(b *Bound) {
 	}
 }
 
+// handUp is what a task that has ended tells its parent of its own calls, and of those that its children told it of: the parent and
+// the children after this one must neither ask the same person again nor repeat what may have happened. It is as of when the parent
+// is told; where calls of unknown outcome are resolved later, it is told again.
+func (v *View) handUp() (rejected, unsure []string) {
+	var b Bound
+	v.Known(&b)
+	slices.Sort(b.Rejected)
+	slices.Sort(b.Unsure)
+	rejected, unsure = slices.Compact(b.Rejected), slices.Compact(b.Unsure)
+	if len(unsure) > maxHanded { // of so many it is said of which actions they are
+		for i, key := range unsure {
+			unsure[i] = anyInput(actionOf(key))
+		}
+		unsure = slices.Compact(unsure)
+	}
+	return rejected[:min(len(rejected), maxHanded)], unsure
+}
+
+// anyInput is the key of calls of an action with any input.
+func anyInput(name string) string { return countUnknown + name + "/*" }
+
+// actionOf is the action of a key. Names may hold slashes, but no equals sign.
+func actionOf(key string) string {
+	key = strings.TrimPrefix(key, countUnknown)
+	if name, _, of := strings.Cut(key, "/="); of {
+		return name
+	}
+	return key[:max(0, strings.LastIndexByte(key, '/'))]
+}
+
+// unsureBelow counts the calls of unknown outcome in a child that has ended as if they were the task's own.
+func (c *changes) unsureBelow(before, after json.RawMessage) {
+	was, is := unsureIn(before), unsureIn(after)
+	if len(was)+len(is) == 0 {
+		return
+	}
+	by := map[string]int64{} // one clause for each counter
+	for _, key := range was {
+		by[key]--
+		by[countUnsure+actionOf(key)]--
+	}
+	for _, key := range is {
+		by[key]++
+		by[countUnsure+actionOf(key)]++
+	}
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		if by[key] != 0 {
+			c.count(key, by[key])
+		}
+	}
+}
+
+// unsureIn reads the calls of unknown outcome from what a parent knows of a child.
+func unsureIn(state json.RawMessage) []string {
+	if !bytes.Contains(state, []byte(`"unsure"`)) {
+		return nil
+	}
+	var c Child
+	if json.Unmarshal(state, &c) != nil { // events are made by this package
+		return nil
+	}
+	return c.Unsure
+}
+
+// unsureOf names the child of which a call of unknown outcome is known, "" where there is none.
+func (v *View) unsureOf(key string) string {
+	all, err := v.Children()
+	if err != nil {
+		return ""
+	}
+	for i := range all {
+		if slices.Contains(all[i].Unsure, key) {
+			return all[i].Name
+		}
+	}
+	return ""
+}
+
+// rejectedBelow refuses a call that a person had rejected in a child that has ended.
+func (r *round) rejectedBelow() *action.Failure {
+	v := r.view
+	if v.Snap.Task.Counters[countAsked] == 0 {
+		return nil
+	}
+	all, err := v.Children()
+	if err != nil {
+		return nil // what cannot be read is asked about again
+	}
+	keys := unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value)
+	for i := range all {
+		if slices.ContainsFunc(all[i].Rejected, func(have string) bool { return slices.Contains(keys, have) }) {
+			f := action.Fail(action.ApprovalRejected, "a person rejected this call; do not ask again")
+			return f.With(action.DetailReason, "it was proposed by the child "+all[i].Name)
+		}
+	}
+	return nil
+}
+
 // handedDown reports a call that an ancestor of the task must not make again.
 func (r *round) handedDown(of func(*Bound) []string) (agent string, is bool) {
 	bounds := r.view.Task.Bounds
 	if len(bounds) == 0 {
 		return "", false
 	}
-	keys := unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value)
+	keys := append(unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value), anyInput(r.act.Name))
 	for i := range bounds {
 		if slices.ContainsFunc(of(&bounds[i]), func(have string) bool { return slices.Contains(keys, have) }) {
 			return bounds[i].Agent, true

@@ -19,12 +19,18 @@ type Tally struct {
 	Granted    action.Cost // reserved and spent
 	Spent      action.Cost
 	Rev        int64 // of the reading: a later one counts
+
+	Rejected, Unsure []string // see Child
 }
 
 // TallyOf reads the tally of a child.
 func TallyOf(v *View) Tally {
 	acc := v.Account()
-	return Tally{Task: v.Task.ID, Status: v.Task.Status, Reason: v.Task.Reason, Conclusion: v.Task.Conclusion, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
+	t := Tally{Task: v.Task.ID, Status: v.Task.Status, Reason: v.Task.Reason, Conclusion: v.Task.Conclusion, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
+	if t.Status.Ended() {
+		t.Rejected, t.Unsure = v.handUp()
+	}
+	return t
 }
 
 // Open reports whether calls of the child are still under way, or of unknown outcome.
@@ -59,6 +65,7 @@ func ChargeChild(v *View, name string, t Tally, at int64) (x *txn.Txn, heir stri
 	c.Spent = plus(c.Spent, positive(minus(t.Spent, c.Spent))) // it never falls
 	c.Held = positive(minus(t.Granted, t.Spent))
 	c.Status, c.Rev, c.End, c.Reason, c.Conclusion = ChildEnded, t.Rev, t.Status, t.Reason, t.Conclusion
+	c.Rejected, c.Unsure = t.Rejected, t.Unsure
 	e.Charged, e.Reserved, e.Pools, e.Reason, e.State = c.Spent, c.Held, c.Pools, c.Reason, jsonText(c)
 	var next *Child
 	if was == ChildActive {
@@ -189,6 +196,7 @@ func (c *changes) child(e, held *ledger.Event) {
 		c.count(countAsked, 1)
 	}
 	c.put(txn.Task, cellChild+e.Child, string(e.State))
+	c.unsureBelow(held.State, e.State)
 	spent := minus(e.Charged, held.Charged)
 	c.charge(e.Pools, plus(minus(e.Reserved, held.Reserved), spent), spent)
 	waited := held.Type == ledger.ChildQueued
