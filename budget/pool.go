@@ -102,6 +102,29 @@ func PoolName(id string) string {
 // PoolKey returns the name of a counter of a pool, from its id and GrantedKey or SpentKey.
 func PoolKey(id, counter string) string { return "pool/" + id + "/" + counter }
 
+// PoolID returns the id of a pool out of the name of one of its counters, which PoolKey returned; false for other counters.
+func PoolID(key string) (id string, ok bool) {
+	rest, ok := strings.CutPrefix(key, "pool/")
+	if !ok {
+		return "", false
+	}
+	id, _, ok = strings.Cut(rest, "/")
+	return id, ok
+}
+
+// PoolOf returns what an id that At returned tells of a pool: its name and its period.
+func PoolOf(id string) Pool {
+	name, period, dated := strings.Cut(id, "@")
+	p := Pool{Name: name}
+	switch {
+	case dated && len(period) == len("2006-01"):
+		p.Period = Month
+	case dated:
+		p.Period = Day
+	}
+	return p
+}
+
 // PoolAccount reads the account of a pool under a limit from an agent's counters. A pool without a currency counts no money:
 // its agents may be paid in several.
 func PoolAccount(id string, limit action.Limit, counters map[string]int64) Account {

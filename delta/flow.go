@@ -36,7 +36,7 @@ type flowRun struct {
 	view   *engine.View    // of its task, as it was looked at last
 	over   bool            // its task has ended
 	told   int64           // the version of the instance of whose end who has to know does: one that completed may yet be undone
-	under  sync.Map        // those of hand that have not come back
+	under  sync.Map        // those of hand that start a nested instance and have not come back
 	back   chan flowAnswer
 	done   chan flowEnd
 	keep   *time.Ticker // the instance is held on to

@@ -119,7 +119,7 @@ func (r *flowRun) here(ctx context.Context, c *workflow.Command, d *duty) (a flo
 	back := false
 	defer func() {
 		late.Stop()
-		r.under.Delete(c.ID)
+		r.landed(c)
 		if mine = d.shift.CompareAndSwap(atCommand, 0); !mine || !back {
 			r.back <- a
 		}
@@ -213,7 +213,9 @@ func (r *flowRun) launch(ctx context.Context) (only *workflow.Command) {
 			continue
 		}
 		r.hand[c.ID] = true
-		r.under.Store(c.ID, true)
+		if c.Kind == workflow.Spawn {
+			r.under.Store(c.ID, true)
+		}
 		own := *c // the state goes on meanwhile
 		if alone {
 			alone, only = false, &own
@@ -228,13 +230,20 @@ func (r *flowRun) launch(ctx context.Context) (only *workflow.Command) {
 	return only
 }
 
+// landed notes that a command has come back.
+func (r *flowRun) landed(c *workflow.Command) {
+	if c.Kind == workflow.Spawn {
+		r.under.Delete(c.ID)
+	}
+}
+
 // start performs a command beside what else goes on.
 func (r *flowRun) start(ctx context.Context, c *workflow.Command) {
 	go func() {
 		roomy()
 		a := flowAnswer{id: c.ID, err: errExited}
 		defer func() {
-			r.under.Delete(c.ID)
+			r.landed(c)
 			r.back <- a
 		}()
 		a.event, a.err = r.performed(ctx, c)

@@ -132,6 +132,24 @@ func (e *Engine) tasksOf(ctx context.Context, s *agentState, q TaskQuery, at *pl
 	}
 }
 
+// Unended returns how many tasks of an agent have not ended. It reads their names alone.
+func (e *Engine) Unended(ctx context.Context, agent string) (n int, err error) {
+	if err := alive(ctx); err != nil {
+		return 0, err
+	}
+	for after := (txn.Queued{}); ; {
+		page, err := e.store.Queued(ctx, agent, engine.QueueTasks, after, false, MaxTasks)
+		if err != nil {
+			return n, fmt.Errorf("count tasks of agent %q: %w", agent, failedStore(err))
+		}
+		n += len(page)
+		if len(page) < MaxTasks {
+			return n, nil
+		}
+		after = page[len(page)-1]
+	}
+}
+
 // tasksIn is the first members of a queue of tasks.
 func (e *Engine) tasksIn(ctx context.Context, agent, queue string, limit int) ([]txn.Queued, error) {
 	return e.store.Queued(ctx, agent, queue, txn.Queued{}, false, limit)

@@ -47,6 +47,7 @@ type Call struct {
 	Input      string            `json:"input,omitempty"`
 	Code       action.Code       `json:"code,omitempty"` // how it ended last, "" where it has not
 	Result     string            `json:"result,omitempty"`
+	Waits      bool              `json:"waits,omitempty"` // for a person
 	Steps      []Step            `json:"steps"`
 }
 
@@ -255,6 +256,11 @@ func (c *Call) learn(e *ledger.Event) {
 		if e.Failure != nil {
 			c.Result = e.Failure.Message
 		}
+		c.Waits = e.Type == ledger.ApprovalRequested
+	case ledger.ApprovalApproved:
+		c.Code, c.Result, c.Waits = "", "", false // it runs when it is made again
+	case ledger.ApprovalRejected, ledger.ApprovalRevoked, ledger.ApprovalExpired:
+		c.Waits = false
 	}
 }
 

@@ -109,6 +109,27 @@ func TestTaskAndRefusal(t *testing.T) {
 	require.ErrorIs(t, err, trace.ErrNothing)
 }
 
+// TestACallThatWaitsIsNotRefused: it has no end yet; rejected it has.
+func TestACallThatWaitsIsNotRefused(t *testing.T) {
+	record := func(typ ledger.Type, code action.Code) trace.Record {
+		return trace.Record{Event: ledger.Event{V: ledger.Version, Type: typ, Agent: "desk", Task: "t1", Intent: "i1", Approval: "desk~t1~a", Action: "refund", Code: code}}
+	}
+	asked := record(ledger.ApprovalRequested, action.ApprovalRequired)
+	for _, c := range []struct {
+		name string
+		then []trace.Record
+		want string
+	}{
+		{"asked", nil, "call waiting for a person of refund"},
+		{"approved", []trace.Record{record(ledger.ApprovalApproved, "")}, "\n  call of refund"},
+		{"rejected", []trace.Record{record(ledger.ApprovalRejected, "")}, "refused call of refund"},
+	} {
+		s, err := trace.Tell("i1", append([]trace.Record{asked}, c.then...))
+		require.NoError(t, err, c.name)
+		assert.Contains(t, s.String(), c.want, c.name)
+	}
+}
+
 func TestSameStorySameText(t *testing.T) {
 	records, o, _, _ := lived(t)
 	first, err := trace.Tell(o.Intent, records)

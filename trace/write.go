@@ -66,6 +66,9 @@ func (c *Call) write(b *strings.Builder) {
 }
 
 func (c *Call) kind() string {
+	if c.Waits {
+		return "call waiting for a person"
+	}
 	if c.Code.Info().Executed == action.No && c.Code != "" {
 		return "refused call"
 	}

@@ -73,7 +73,7 @@ func (f *storeFlags) estimatorOf(ctx context.Context, agent string) error {
 }
 
 func (d *desk) resetBelief(c *cobra.Command, f *storeFlags, agent, name, reason string) error {
-	if err := d.engine.Adopt(c.Context(), agent); err != nil {
+	if err := d.know(c.Context(), agent); err != nil {
 		return err
 	}
 	if name != "" {

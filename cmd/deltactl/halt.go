@@ -107,7 +107,7 @@ func (h halting) commands() []*cobra.Command {
 			}),
 		h.command("agent AGENT...", "agents", cobra.MinimumNArgs(1), true,
 			each("agent", func(ctx context.Context, d *desk, x string, me delta.Identity, how delta.Halting, why string) error {
-				if err := d.engine.Adopt(ctx, x); err != nil {
+				if err := d.know(ctx, x); err != nil {
 					return err // a slip in the name must not look like a halt
 				}
 				return h.agent(d.engine, ctx, x, me, how, why)
@@ -157,7 +157,7 @@ func (h halting) command(use, what string, args cobra.PositionalArgs, calls bool
 
 // hasActions reports an action that an agent's card does not name: a slip must not look like a halt.
 func (d *desk) hasActions(ctx context.Context, agent string, names []string) error {
-	if err := d.engine.Adopt(ctx, agent); err != nil {
+	if err := d.know(ctx, agent); err != nil {
 		return err
 	}
 	risks, err := d.engine.Risks(ctx, agent)
@@ -290,7 +290,7 @@ func printHalts(c *cobra.Command, d *desk, f *storeFlags, rows *rowFlags, agent 
 	}
 	if agent == "" {
 		err = d.agents(c.Context(), rows.after, one)
-	} else if err = d.engine.Adopt(c.Context(), agent); err == nil {
+	} else if err = d.know(c.Context(), agent); err == nil {
 		_, err = one(agent)
 	}
 	if err != nil {

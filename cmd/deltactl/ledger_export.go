@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ a line that names the ledger, one for each record, one that closes it. NAME is a
 (agent~task) or an agent, for the agent's own ledger; with --tasks also the ledgers of
 all the agent's tasks that the store lists.
 
-With --key the head of each ledger is signed and appended to --heads. Keep heads where
+With --key the head of each ledger is signed and appended to --heads, where it is not
+there yet. Keep heads where
 whoever runs the store cannot write: with them verify and prove show that nothing was
 rewritten since.
 
@@ -163,6 +165,10 @@ func (f *exportFlags) one(c *cobra.Command, d *desk, w io.Writer, name string, s
 	if err != nil {
 		return err
 	}
+	kept, err := f.keeps(signed)
+	if kept || err != nil {
+		return err
+	}
 	file, err := os.OpenFile(f.heads, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
@@ -177,7 +183,7 @@ func (f *exportFlags) names(c *cobra.Command, d *desk, args []string) (names []s
 		return args, nil
 	}
 	for _, agent := range args {
-		if err := d.engine.Adopt(c.Context(), agent); err != nil {
+		if err := d.know(c.Context(), agent); err != nil {
 			return nil, err
 		}
 		if own, _, err := d.engine.Ledger(c.Context(), agent); err != nil {
@@ -200,4 +206,16 @@ func (f *exportFlags) names(c *cobra.Command, d *desk, args []string) (names []s
 		}
 	}
 	return names, nil
+}
+
+// keeps reports whether the file of heads has this very head, signed by the same keys: Ed25519 signs one text one way.
+func (f *exportFlags) keeps(signed string) (bool, error) {
+	text, err := os.ReadFile(f.heads)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if info, err := os.Stat(f.heads); err == nil && !info.Mode().IsRegular() {
+		return false, nil // a pipe keeps nothing
+	}
+	return bytes.Contains(text, []byte(signed)), err
 }

@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector otherwise holds every process for a second
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits, "fill": fill, "unlist": unlist, "nowhere": nowhere, "expire": expire, "spoil": spoil, "ship": ship, "nest": nest, "tune": tune, "long": long, "anew": anew, "drop": drop, "present": present, "sandboxed": sandboxed},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"gzip": compress, "exits": exits, "fill": fill, "fund": fund, "unlist": unlist, "nowhere": nowhere, "expire": expire, "spoil": spoil, "ship": ship, "nest": nest, "tune": tune, "long": long, "anew": anew, "drop": drop, "present": present, "sandboxed": sandboxed},
 	})
 }
 

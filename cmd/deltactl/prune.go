@@ -147,7 +147,7 @@ func (f *pruneFlags) run(c *cobra.Command, d *desk, agents []string) error {
 		faults = append(faults, d.agents(ctx, "", one))
 	}
 	for _, name := range agents {
-		if err := d.adopt(ctx, name); err != nil {
+		if err := d.know(ctx, name); err != nil {
 			faults = append(faults, err)
 			continue
 		}

@@ -71,7 +71,7 @@ func newRoot() *cobra.Command {
 	}{
 		{"When it burns:", []*cobra.Command{newHalt(), newLift(), newGlass(), newWhoami()}},
 		{"What waits for people:", []*cobra.Command{newApprovals(), newEscalations(), newIntents(), newTasks(), newWorkflow()}},
-		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget(), newBeliefs()}},
+		{"How it stands:", []*cobra.Command{newWatch(), newTrust(), newRisk(), newBudget(), newPools(), newBeliefs()}},
 		{"What happened:", []*cobra.Command{newTrace(), newLedger()}},
 		{"The store:", []*cobra.Command{newDoctor(), newPrune(), newErase()}},
 		{"Without a store:", []*cobra.Command{newPolicy(), newReplay(), newExplain(), newBench(), newKeys(), newVersion()}},

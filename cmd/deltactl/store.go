@@ -96,6 +96,7 @@ type desk struct {
 	store  *redisstore.Store
 	engine *delta.Engine
 	office office
+	at     string // which part of the store it looks into, " under the prefix x", where that is not the usual one
 }
 
 func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) {
@@ -115,7 +116,11 @@ func (f *storeFlags) open(ctx context.Context, stderr io.Writer) (*desk, error) 
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &desk{s, e, o}, nil
+	d := &desk{store: s, engine: e, office: o}
+	if prefix := cmp.Or(f.c.Prefix, os.Getenv("DELTA_PREFIX")); prefix != "" {
+		d.at = fmt.Sprintf(" under the prefix %q", prefix)
+	}
+	return d, nil
 }
 
 // ring is the file of keys, nil where none is named.
@@ -171,10 +176,22 @@ func (d *desk) agents(ctx context.Context, after string, f func(name string) (mo
 	}
 }
 
+// know makes an agent known, and says in an operator's words that there is none.
+func (d *desk) know(ctx context.Context, name string) error {
+	err := d.engine.Adopt(ctx, name)
+	switch {
+	case errors.Is(err, delta.ErrNoAgent):
+		return coded{exitNotFound, fmt.Errorf("there is no agent %q in the store%s; deltactl trust lists those there are, each with the first task that it was given", name, d.at)}
+	case name == "":
+		return usageError{errors.New("the name of an agent is empty")}
+	}
+	return err
+}
+
 // adopt makes one agent known, or all.
 func (d *desk) adopt(ctx context.Context, name string) error {
 	if name != "" {
-		return d.engine.Adopt(ctx, name)
+		return d.know(ctx, name)
 	}
 	return d.agents(ctx, "", func(string) (bool, error) { return true, nil })
 }
@@ -185,7 +202,7 @@ func (d *desk) task(ctx context.Context, id string) (*delta.Task, error) {
 	if !ok {
 		return nil, usageError{fmt.Errorf("task %q: want agent~task", id)}
 	}
-	if err := d.engine.Adopt(ctx, agent); err != nil {
+	if err := d.know(ctx, agent); err != nil {
 		return nil, err
 	}
 	t, err := d.engine.Open(ctx, id)

@@ -46,7 +46,7 @@ func (p *plot) verbs(t *testing.T, look func(*testing.T, string, string)) {
 		{"ledger", "show", "clerk~open", "--limit", "500"}, {"ledger", "show", "nurse~about", "--limit", "500"}, {"ledger", "show", "clerk"}, {"ledger", "show", "clerk~parks", "--limit", "500"},
 		{"ledger", "tail", "clerk~open", "--payload", "-n", "500"}, {"ledger", "tail", "nurse~about", "--payload", "-n", "500"}, {"ledger", "tail", "clerk~asks", "--payload", "-n", "500"},
 		{"ledger", "verify", "clerk~open"}, {"policy", "what-if", rules, "clerk", "nurse"}, {"policy", "what-if", rules, "clerk~open"},
-		{"risk", "clerk"}, {"tasks", "list", "--ended"}, {"trace", p.ids["intent"], "clerk~open"}, {"trace", p.ids["approval"]}, {"trace", "clerk~open"}, {"trace", "nurse~about"}, {"trace", "clerk~asks"},
+		{"pools"}, {"risk", "clerk"}, {"tasks", "list", "--ended"}, {"trace", p.ids["intent"], "clerk~open"}, {"trace", p.ids["approval"]}, {"trace", "clerk~open"}, {"trace", "nurse~about"}, {"trace", "clerk~asks"},
 		{"trace", p.ids["escalation"]}, {"trust"}, {"watch"}, {"workflow", "list"}, {"workflow", "show", "clerk~asks"}, {"workflow", "show", "clerk~parks"},
 		{"workflow", "show", "clerk~asks", "--graph"}, {"workflow", "show", "clerk~asks", "--svg"}, {"workflow", "wait", "clerk~asks", "--timeout", "1s"},
 	}

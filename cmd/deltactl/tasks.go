@@ -44,6 +44,7 @@ type taskRow struct {
 	Waiting   int        `json:"waiting"`
 	Unknown   int        `json:"unknown"`
 	Budget    any        `json:"budget"`
+	Needs     string     `json:"needs,omitempty"` // what somebody has to do, where that was looked for
 }
 
 func newTaskRow(s delta.TaskStanding) taskRow {
@@ -251,7 +252,7 @@ func kill(c *cobra.Command, d *desk, agents []string, reason string, did *deeds)
 		err = d.agents(c.Context(), "", one)
 	}
 	for _, name := range agents {
-		if err := d.adopt(c.Context(), name); err != nil {
+		if err := d.know(c.Context(), name); err != nil {
 			faults = append(faults, err)
 			continue
 		}

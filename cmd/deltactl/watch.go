@@ -21,11 +21,15 @@ const watchHelp = `Watch shows, on a terminal and until q or ctrl-c, how agents 
 their riskiest action, what their tasks have spent, and what waits for a person. In a
 pipe, and with --json, it prints that once.
 
-It shows the agents named, or the first ones of the store by name; --limit bounds each
-of the three tables.
+First come tasks that need somebody, and their agents: that wait for an approval or were
+escalated, that have calls of unknown outcome, or nothing left to spend. Then those that
+run, as far as there is room: --limit bounds each of the three tables, and what is not
+shown is counted below it. It looks at the agents named, or at all. Those that run are
+looked through for an empty budget no further than the first 200.
 
 JSON: {"at", "agents": [{"agent", "trust", "lower", "upper", "riskiest", "level"}],
-"tasks": [as of tasks list], "approvals": [as of approvals list]}.`
+"tasks": [as of tasks list, with "needs"], "approvals": [as of approvals list], "more":
+{"agents", "tasks", "approvals"}}; needs is escalation, approval, outcome or budget.`
 
 // standings is what is watched, at one moment.
 type standings struct {
@@ -34,7 +38,16 @@ type standings struct {
 	Tasks     []taskRow     `json:"tasks"`
 	Approvals []approvalRow `json:"approvals"`
 
+	More beyond `json:"more"`
+
 	budgets []string // of the tasks
+}
+
+// beyond counts what is not shown.
+type beyond struct {
+	Agents    int `json:"agents"`
+	Tasks     int `json:"tasks"`
+	Approvals int `json:"approvals"`
 }
 
 type agentRow struct {
@@ -60,7 +73,8 @@ func newWatch() *cobra.Command {
 			return nil
 		},
 		RunE: onDesk(&f, func(c *cobra.Command, d *desk, agents []string) error {
-			look := func(ctx context.Context) (standings, error) { return d.standings(ctx, agents, limit) }
+			g := &gaze{d: d, named: agents, limit: limit}
+			look := g.look
 			if f.json || !table.IsTerminal(c.OutOrStdout()) {
 				return watchOnce(c, &f, look)
 			}
@@ -81,7 +95,7 @@ func watchOnce(c *cobra.Command, f *storeFlags, look func(context.Context) (stan
 	if f.json {
 		return printJSON(c.OutOrStdout(), s)
 	}
-	return s.print(c.OutOrStdout(), table.New)
+	return s.print(c.OutOrStdout(), false)
 }
 
 // watchOn draws until the person, or a signal, ends it: that is no failure.
@@ -94,94 +108,45 @@ func watchOn(c *cobra.Command, look func(context.Context) (standings, error), ev
 	return err
 }
 
-// standings looks at agents, or at the first ones of the store.
-func (d *desk) standings(ctx context.Context, agents []string, limit int) (standings, error) {
-	s := standings{At: time.Now().UTC(), Agents: []agentRow{}, Tasks: []taskRow{}, Approvals: []approvalRow{}}
-	if len(agents) == 0 {
-		err := d.agents(ctx, "", func(name string) (bool, error) {
-			agents = append(agents, name)
-			return len(agents) < limit, nil
-		})
-		if err != nil {
-			return s, err
-		}
-	}
-	for _, name := range agents[:min(limit, len(agents))] {
-		if err := d.stands(ctx, name, limit, &s); err != nil {
-			return s, err
-		}
-	}
-	waiting, err := d.engine.Approvals(ctx, limit)
-	if err != nil {
-		return s, err
-	}
-	for _, a := range waiting[:min(limit, len(waiting))] {
-		s.Approvals = append(s.Approvals, newApprovalRow(a))
-	}
-	return s, nil
-}
+// Cells of a screen are no wider than this: one long name must not push the others out of sight.
+const (
+	widestID   = 48
+	widestText = 28
+)
 
-// stands adds one agent and its tasks.
-func (d *desk) stands(ctx context.Context, name string, limit int, s *standings) error {
-	if err := d.adopt(ctx, name); err != nil {
-		return err
+// print writes the tables, and what is not in them. On a screen long cells end in an ellipsis.
+func (s *standings) print(w io.Writer, screen bool) error {
+	tables, id, text := table.New, orNil, orNil
+	if screen {
+		tables = table.Aligned
+		id = func(s string) any { return orNil(table.Cut(action.Visible(s), widestID)) }
+		text = func(s string) any { return orNil(table.Cut(action.Visible(s), widestText)) }
 	}
-	t, err := d.engine.Trust(ctx, name)
-	if err != nil {
-		return err
-	}
-	row := agentRow{Agent: name, Trust: t.Score, Lower: t.Lower, Upper: t.Upper}
-	risks, err := d.engine.Risks(ctx, name)
-	if err != nil {
-		return err
-	}
-	for _, r := range risks {
-		if r.Effective > row.Level {
-			row.Riskiest, row.Level = r.Action, r.Effective
-		}
-	}
-	s.Agents = append(s.Agents, row)
-	if len(s.Tasks) >= limit {
-		return nil
-	}
-	page, err := d.engine.Tasks(ctx, delta.TaskQuery{Agent: name, Limit: limit - len(s.Tasks)})
-	for _, x := range page.Tasks {
-		s.Tasks = append(s.Tasks, newTaskRow(x))
-		s.budgets = append(s.budgets, spentOf(x))
-	}
-	return err
-}
-
-// spentOf says what a task has spent of what is limited: "3 of 10 calls".
-func spentOf(x delta.TaskStanding) string {
-	var parts []string
-	b := x.Budget
-	for a := range action.AxisCount {
-		if n, limited := b.Limit.On(a).Get(); limited {
-			parts = append(parts, a.Amount(b.Spent.Amount(a), b.Limit.Currency)+" of "+a.Amount(n, b.Limit.Currency))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (s *standings) print(w io.Writer, tables func(io.Writer, ...string) *table.Writer) error {
 	t := tables(w, "agent", "trust", "lower", "upper", "riskiest", "level")
 	for _, r := range s.Agents {
-		t.Row(r.Agent, r.Trust, r.Lower, r.Upper, orNil(r.Riskiest), r.Level)
+		t.Row(id(r.Agent), r.Trust, r.Lower, r.Upper, text(r.Riskiest), r.Level)
 	}
-	err := t.Flush()
-	fmt.Fprintln(w)
-	t = tables(w, "task", "status", "runs", "waiting", "unknown", "spent")
+	err := errors.Join(t.Flush(), beyondOf(w, s.More.Agents, "agent"))
+	t = tables(w, "task", "needs", "status", "runs", "waiting", "unknown", "spent")
 	for i, r := range s.Tasks {
-		t.Row(r.ID, r.Status, r.Runs, r.Waiting, r.Unknown, orNil(s.budgets[i]))
+		t.Row(id(r.ID), orNil(r.Needs), r.Status, r.Runs, r.Waiting, r.Unknown, text(s.budgets[i]))
 	}
-	err = errors.Join(err, t.Flush())
-	fmt.Fprintln(w)
+	err = errors.Join(err, t.Flush(), beyondOf(w, s.More.Tasks, "task"))
 	t = tables(w, "approval", "action", "risk", "cost", "requester")
 	for _, r := range s.Approvals {
-		t.Row(r.ID, r.Action, r.Risk, r.Cost, orNil(r.Requester))
+		t.Row(id(r.ID), text(r.Action), r.Risk, text(fmt.Sprint(r.Cost)), text(r.Requester))
 	}
-	return errors.Join(err, t.Flush())
+	return errors.Join(err, t.Flush(), beyondOf(w, s.More.Approvals, "approval"))
+}
+
+// beyondOf says how many more there are, and parts the tables.
+func beyondOf(w io.Writer, n int, thing string) error {
+	line := "\n"
+	if n > 0 {
+		line = fmt.Sprintf("… %d more %s\n\n", n, strings.TrimPrefix(counted(n, thing), fmt.Sprint(n, " ")))
+	}
+	_, err := io.WriteString(w, line)
+	return err
 }
 
 // watching is the screen: what was seen last, and what went wrong since.
@@ -244,7 +209,7 @@ func (w *watching) View() tea.View {
 		fmt.Fprintf(&b, "%s (q quits)\n\n", w.seen.At.Format(time.RFC3339))
 	}
 	if !w.seen.At.IsZero() {
-		_ = w.seen.print(&b, table.Aligned) // a strings.Builder takes all
+		_ = w.seen.print(&b, true) // a strings.Builder takes all
 	}
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	if w.height > 0 && len(lines) > w.height {

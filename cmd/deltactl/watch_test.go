@@ -35,8 +35,8 @@ func TestWatching(t *testing.T) {
 	assert.Contains(t, view.Content, "desk~t1~x", "what was seen stays")
 	_, _ = w.Update(tea.WindowSizeMsg{Width: 80, Height: 4})
 	assert.Equal(t, 3, strings.Count(w.View().Content, "\n"))
-	_, _ = w.Update(tea.WindowSizeMsg{Width: 12, Height: 40})
-	assert.Contains(t, w.View().Content, "\ndesk~t1  ru…\n", "what does not fit ends in an ellipsis")
+	_, _ = w.Update(tea.WindowSizeMsg{Width: 20, Height: 40})
+	assert.Contains(t, w.View().Content, "\ndesk~t1      -  run…\n", "what does not fit ends in an ellipsis")
 	_, _ = w.Update(tea.WindowSizeMsg{Width: 80, Height: 4})
 	_, cmd = w.Update(lookMsg{})
 	assert.IsType(t, seenMsg{}, cmd())
@@ -47,6 +47,22 @@ func TestWatching(t *testing.T) {
 	}
 	_, cmd = w.Update(tea.KeyPressMsg{Code: 'x', Text: "x"})
 	assert.Nil(t, cmd)
+}
+
+// A long name does not push the others off the screen, and what there is no room for is counted.
+func TestWatchingCuts(t *testing.T) {
+	s := standings{At: time.Unix(1e9, 0), Agents: []agentRow{{Agent: strings.Repeat("a", 100), Trust: 0.5}}, More: beyond{Agents: 4000, Tasks: 1},
+		Tasks: []taskRow{{ID: strings.Repeat("b", 100), Needs: needsApproval, Status: "running"}}, budgets: []string{strings.Repeat("c", 100)}}
+	var out strings.Builder
+	require.NoError(t, s.print(&out, true))
+	for _, long := range []string{strings.Repeat("a", widestID-1) + "…  ", strings.Repeat("b", widestID-1) + "…  approval", strings.Repeat("c", widestText-1) + "…\n"} {
+		assert.Contains(t, out.String(), long)
+	}
+	assert.Contains(t, out.String(), "… 4000 more agents\n")
+	assert.Contains(t, out.String(), "… 1 more task\n")
+	out.Reset()
+	require.NoError(t, s.print(&out, false))
+	assert.Contains(t, out.String(), strings.Repeat("c", 100), "a pipe gets all of it")
 }
 
 // It ends with the person, and gives the terminal back.

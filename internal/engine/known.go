@@ -52,7 +52,8 @@ func (s *saying) shownText(shown *ledger.RiskShown) string {
 	if s.text != "" && s.shown == *shown {
 		return s.text
 	}
-	b, ok := ledger.AppendRisk(nil, shown)
+	var room [256]byte
+	b, ok := ledger.AppendRisk(room[:0], shown)
 	if !ok {
 		return ""
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/seed-ab2cfece/delta-agents/action"
 	"github.com/seed-ab2cfece/delta-agents/budget"
@@ -154,6 +156,37 @@ func (s Slices) Return(at int64) *txn.Txn {
 	w := purse{id: s.ID, acc: acc}
 	t.Add(w.pins(back)...) // nobody was granted any of it meanwhile
 	return t
+}
+
+// LentTo names the agents that a shared pool ever lent something in a period, by the snapshot of its shard.
+func LentTo(id string, pool *txn.Snapshot) (agents []string) {
+	for key := range pool.Agent.Cells {
+		if agent, ok := strings.CutPrefix(key, lentKey(id, "")); ok {
+			agents = append(agents, agent)
+		}
+	}
+	slices.Sort(agents)
+	return agents
+}
+
+// CountedPools are the pools in which calls of a snapshot's agent counted in the periods that last still, as far as their
+// counters tell: without their limits, and by the form of their ids.
+func CountedPools(snap *txn.Snapshot) (out []budget.Pool) {
+	seen := map[string]bool{}
+	for key := range snap.Agent.Counters {
+		id, ok := budget.PoolID(key)
+		if !ok || seen[id] {
+			continue
+		}
+		seen[id] = true
+		p := budget.PoolOf(id)
+		_, p.Shared = snap.Agent.Cells[cellSlice+id]
+		if now, _, _ := p.At(snap.Now); now == id {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b budget.Pool) int { return strings.Compare(a.Name+string(a.Period), b.Name+string(b.Period)) })
+	return out
 }
 
 // Leased is what the pool has lent the agent.
