@@ -307,7 +307,11 @@ func (f *flight) settle(end engine.End) action.Outcome {
 			return f.unwritten(end, err)
 		case reply.OK:
 			f.t.advance(x, reply, nil)
-			f.t.engine.keeper.agent(f.t.agent.name, end.Code != action.OK || 4*len(reply.Pending) > 3*tailKept)
+			if k := f.t.engine.keeper; end.Code != action.OK {
+				k.agent(f.t.agent.name, true)
+			} else {
+				k.waits(f.t.agent.name, len(reply.Pending))
+			}
 			out := f.plain(f.written(x), end)
 			f.end, f.charged = end, out.Cost
 			f.t.noteLoop(f.call, out.Code)

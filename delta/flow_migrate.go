@@ -29,14 +29,14 @@ func (i *Instance) Migrate(ctx context.Context, by Identity, to *workflow.Defini
 		return err
 	}
 	defer e.inside.Done()
-	err := e.runsFor(ctx, i.t, to)
+	lacks, err := e.runsFor(ctx, i.t, to)
 	for n := 0; err == nil; n++ {
 		if n == flowTries {
 			err = action.Fail(action.Stale, "the instance changed %d times while this was written; try again", n)
 			break
 		}
 		var done bool
-		if done, err = i.migrate(ctx, by, to, reason); done {
+		if done, err = i.migrate(ctx, by, to, reason, lacks); done {
 			break
 		}
 	}
@@ -47,8 +47,8 @@ func (i *Instance) Migrate(ctx context.Context, by Identity, to *workflow.Defini
 	return nil
 }
 
-// migrate tries once; it is not done where something else was quicker.
-func (i *Instance) migrate(ctx context.Context, by Identity, to *workflow.Definition, reason string) (done bool, err error) {
+// migrate tries once; it is not done where something else was quicker. Why nobody could go on comes after why it may not.
+func (i *Instance) migrate(ctx context.Context, by Identity, to *workflow.Definition, reason string, lacks error) (done bool, err error) {
 	t, e := i.t, i.t.engine
 	v, err := t.stands(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (i *Instance) migrate(ctx context.Context, by Identity, to *workflow.Defini
 		return false, err
 	}
 	if v.Task.Flow.Digest == to.Digest() {
-		return true, nil
+		return lacks == nil, lacks
 	}
 	if v.Task.Flow.Workflow != to.Name() {
 		return false, fmt.Errorf("%w: it is one of workflow %q, not of %q", workflow.ErrIncompatible, v.Task.Flow.Workflow, to.Name())
@@ -81,6 +81,9 @@ func (i *Instance) migrate(ctx context.Context, by Identity, to *workflow.Defini
 	state, steps, err := r.takeOver(ctx, v.Task.Flow, by, reason)
 	if err != nil {
 		return false, err
+	}
+	if lacks != nil {
+		return false, lacks
 	}
 	x, err := engine.MigrateFlow(v, &r.k, flowOf(to), steps, state, who)
 	if err != nil {
@@ -135,14 +138,18 @@ func (r *flowRun) fitsInput(ctx context.Context) error {
 	return nil
 }
 
-// runsFor reports why nobody could go on with an instance by a definition.
-func (e *Engine) runsFor(ctx context.Context, t *Task, d *workflow.Definition) error {
+// runsFor finds out why nobody could go on with an instance by a definition, nil where somebody could.
+func (e *Engine) runsFor(ctx context.Context, t *Task, d *workflow.Definition) (lacks, err error) {
 	of := flowOf(d)
 	if e.flows.definition(&of) == nil || t.agent.card != nil {
 		_, err := e.heldElsewhere(ctx, t.agent.name, d)
-		return err
+		var nobody *NoWorkerError
+		if errors.As(err, &nobody) {
+			return nobody, nil
+		}
+		return nil, err
 	}
-	return errors.Join(append(unheld(d, t.agent), e.placesIn(d, t.agent).spilt...)...)
+	return errors.Join(append(unheld(d, t.agent), e.placesIn(d, t.agent).spilt...)...), nil
 }
 
 // runs is the definition that the instance runs by now.

@@ -2,6 +2,7 @@ package delta_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/seed-ab2cfece/delta-agents/delta"
 	"github.com/seed-ab2cfece/delta-agents/memory"
+	"github.com/seed-ab2cfece/delta-agents/txn"
 	"github.com/seed-ab2cfece/delta-agents/workflow"
 )
 
@@ -49,8 +51,7 @@ func TestAnInstanceGoesOnByAnotherDefinition(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "2", standing.Version)
 		assert.Equal(t, 1, count(w.types(run), "workflow_migrated"))
-		assert.ErrorContains(t, run.Migrate(ctx, w.ana(e), sale("3", "charge"), ""), "no live worker")
-		require.Error(t, run.Migrate(ctx, w.ana(e), was, "back"), "it has ended")
+		assert.ErrorIs(t, run.Migrate(ctx, w.ana(e), was, "back"), workflow.ErrIncompatible, "it has ended")
 	})
 }
 
@@ -73,6 +74,7 @@ func TestAnIncompatibleDefinitionIsRefusedWithTheStepNamed(t *testing.T) {
 			Step(workflow.Execute("first", "look").Map("id", "input.id")).
 			Step(workflow.AskPerson("ask").Needs("first").Hitl(workflow.Hitl{Who: []string{"ana"}, Intake: []byte("{}")})).MustBuild()
 		alien := workflow.New("alien", "1").Step(workflow.Execute("first", "look").Map("id", "input.id")).MustBuild()
+		unheld := workflow.New("sale", "8").Step(workflow.Execute("first", "charge").Map("id", "input.id")).MustBuild()
 		e := w.engine(was, other, wants, alien)
 		defer func() { require.NoError(t, e.Close(ctx)) }()
 		run := w.parked(e, was, "s")
@@ -80,6 +82,7 @@ func TestAnIncompatibleDefinitionIsRefusedWithTheStepNamed(t *testing.T) {
 		require.NoError(t, err)
 		for want, d := range map[string]*workflow.Definition{
 			`step "first" has begun, and is another one in version 2`: other,
+			`step "first" has begun, and is another one in version 8`: unheld,
 			`what it began with does not pass the input schema`:       wants,
 			`it is one of workflow "sale", not of "alien"`:            alien,
 			`no live worker of agent "shop" holds workflow "sale" 9`:  sale("9", "send"),
@@ -220,4 +223,60 @@ func TestAWorkerLearnsOfAMigrationElsewhere(t *testing.T) {
 		require.NoError(t, works.Close(ctx))
 		require.NoError(t, desk.Close(ctx))
 	})
+}
+
+// lossy is a store that does not answer from a call on, which takes effect or does not.
+type lossy struct {
+	memory.Store
+	left  int
+	takes bool
+}
+
+func (l *lossy) Apply(ctx context.Context, x *txn.Txn) (txn.Reply, error) {
+	if l.left--; l.left >= 0 {
+		return l.Store.Apply(ctx, x)
+	}
+	if l.left == -1 && l.takes {
+		_, _ = l.Store.Apply(ctx, x)
+	}
+	return txn.Reply{}, errors.New("the line is cut")
+}
+
+// Whoever migrates it dies at whatever call, before or after that took effect: the instance runs by one of the two, wholly, and
+// asked for once more it is migrated.
+func TestAMigrationThatBreaksOff(t *testing.T) {
+	for broken := 0; ; broken++ {
+		over := false
+		for _, takes := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, w := t.Context(), newFloor(t)
+				was, is := sale("1", "charge"), sale("2", "send")
+				e := w.engine(was, is)
+				defer func() { require.NoError(t, e.Close(ctx)) }()
+				run := w.parked(e, was, "s")
+				cut := &lossy{w.store, broken, takes}
+				w.cfg.Store = cut
+				dies := w.engine(was, is)
+				require.NoError(t, dies.Register(w.agent))
+				seen, err := dies.OpenWorkflow(ctx, run.ID())
+				if err == nil {
+					err = seen.Migrate(ctx, w.ana(dies), is, "")
+				}
+				over = over || err == nil
+				cut.left = 1 << 30
+				require.NoError(t, dies.Close(ctx))
+				w.folds(run)
+				require.NoError(t, run.Migrate(ctx, w.ana(e), is, ""))
+				require.NoError(t, run.Signal(ctx, "", w.ana(e), []byte("{}")))
+				require.Equal(t, workflow.Completed, w.run(run).Status)
+				assert.Equal(t, []string{"look o1", "send o1"}, w.done())
+				assert.Equal(t, 1, count(w.types(run), "workflow_migrated"))
+				w.folds(run)
+			})
+		}
+		if over {
+			require.Positive(t, broken)
+			return
+		}
+	}
 }

@@ -32,6 +32,7 @@ type keeper struct {
 	looked  time.Time     // when they were sealed last
 	pay     bool          // debts may be paid
 	hurry   bool          // look now
+	all     bool          // and fold however little waits
 	armed   bool          // the timer will make it look
 	since   time.Time     // it was armed first
 	seen    int64         // how much was noted when it was armed last
@@ -92,10 +93,22 @@ func (k *keeper) quiet() time.Duration {
 // agent notes that an agent has outcomes to fold; now, where decisions would have to fold them each for itself.
 func (k *keeper) agent(name string, now bool) {
 	k.in.agent(name)
-	if now && !k.hasty.Load() || !k.awake.Load() {
+	if now || !k.awake.Load() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
+		k.all = k.all || now
 		k.soon(now)
+	}
+}
+
+// waits notes that an agent has so many outcomes to fold, all of them successes; that is done before they are as many as
+// decisions fold first.
+func (k *keeper) waits(name string, n int) {
+	k.in.agent(name)
+	if long := 4*n > 3*tailKept; long && !k.hasty.Load() || !k.awake.Load() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.soon(long)
 	}
 }
 
@@ -145,7 +158,7 @@ func (k *keeper) now() {
 		k.arm()
 		return
 	}
-	k.armed = false
+	k.armed, k.all = false, true
 	k.soon(true)
 }
 
@@ -217,7 +230,7 @@ func (k *keeper) helps() bool {
 	k.busy = true
 	agents, books := k.in.take()
 	k.mu.Unlock()
-	k.round(agents, books, nil)
+	k.round(agents, books, nil, 0)
 	k.mu.Lock()
 	k.busy = false
 	k.idle.Broadcast()
@@ -231,7 +244,7 @@ func (k *keeper) work() {
 	defer close(k.done)
 	defer k.timer.Stop()
 	for {
-		agents, books, pay, more := k.next()
+		agents, books, least, pay, more := k.next()
 		hopeless := map[book]bool{}
 		for b := range k.failed { // once more, beside what is new
 			books[b], hopeless[b] = nil, !more
@@ -247,17 +260,21 @@ func (k *keeper) work() {
 				time.AfterFunc(k.e.cfg.Poll, k.owe)
 			}
 		}
-		k.round(agents, books, hopeless)
+		k.round(agents, books, hopeless, least)
 		if !more {
 			return
 		}
 	}
 }
 
-// round folds and seals what was taken up. Whoever does it has made the keeper busy.
-func (k *keeper) round(agents map[string]bool, books map[book]*tail, hopeless map[book]bool) {
+// round folds and seals what was taken up; outcomes of an agent that are no more than so many wait on. Whoever does it has
+// made the keeper busy.
+func (k *keeper) round(agents map[string]bool, books map[book]*tail, hopeless map[book]bool, least int) {
 	for a := range agents {
-		k.report(k.fold(a, 0), "fold beliefs", book{a, ""})
+		k.report(k.fold(a, least), "fold beliefs", book{a, ""})
+		if least > 0 {
+			k.waits(a, 0)
+		}
 	}
 	for b, t := range books {
 		if err := k.seal(b, t); err != nil && !hopeless[b] {
@@ -268,7 +285,7 @@ func (k *keeper) round(agents map[string]bool, books map[book]*tail, hopeless ma
 }
 
 // next waits for something to do; more is false when the keeper is closing and this is the rest.
-func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more bool) {
+func (k *keeper) next() (agents map[string]bool, books map[book]*tail, least int, pay, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mine {
@@ -294,24 +311,41 @@ func (k *keeper) next() (agents map[string]bool, books map[book]*tail, pay, more
 	k.hurry = false
 	k.noteAwake() // before taking: who saw it awake is taken
 	agents, books = k.taken()
+	if k.e.instant == nil && k.waiting == 0 && !k.closing && !k.all {
+		least = foldedFrom
+		k.timer.Stop() // what is left waits as long as what comes now
+		k.armed = false
+	}
+	k.all = false
 	pay = k.pay
 	k.pay, k.busy, k.mine = false, true, true
 	if k.closing && len(agents) == 0 && len(books) == 0 {
 		k.busy, k.mine, k.gone = false, false, true
 		k.idle.Broadcast()
-		return nil, map[book]*tail{}, false, false
+		return nil, map[book]*tail{}, 0, false, false
 	}
-	return agents, books, pay, true
+	return agents, books, least, pay, true
 }
 
+// foldedFrom is how many outcomes are not worth a fold, where that costs a trip, unless nothing follows them for a moment:
+// replies that were under way while others were folded still tell of those.
+const foldedFrom = tailKept / 2
+
 // sealedEvery is how often at most ledgers are sealed, where that costs trips, that have little to seal. Folds go on between:
-// calls wait for them.
-const sealedEvery = 50 * time.Millisecond
+// calls wait for them. Each ledger is a trip: many wait longer, up to four times as long.
+const (
+	sealedEvery = 50 * time.Millisecond
+	sealedFew   = 16
+)
+
+func (k *keeper) sealedEvery() time.Duration {
+	return sealedEvery * time.Duration(min(max(k.in.books.Load()/sealedFew, 1), 4))
+}
 
 // taken takes up what is due; the caller holds the lock.
 func (k *keeper) taken() (agents map[string]bool, books map[book]*tail) {
 	now := time.Now()
-	if k.e.instant == nil && k.waiting == 0 && !k.closing && !k.full && now.Sub(k.looked) < sealedEvery {
+	if k.e.instant == nil && k.waiting == 0 && !k.closing && !k.full && now.Sub(k.looked) < k.sealedEvery() {
 		return k.in.takeAgents(), map[book]*tail{}
 	}
 	k.looked, k.full = now, false

@@ -218,7 +218,7 @@ func heldAll(c *cobra.Command, f *storeFlags, most int) (redisstore.Finding, err
 	})(c, nil)
 	x := redisstore.Finding{Check: "workflows", Severity: redisstore.Fine, Found: counted(all, "instance") + ", for each a worker"}
 	if unheld > 0 {
-		x.Severity, x.Found = redisstore.Warning, fmt.Sprintf("%d of %s wait for a worker, such as %s", unheld, counted(all, "instance"), first)
+		x.Severity, x.Found = redisstore.Warning, fmt.Sprintf("without a worker: %d of %s, such as %s", unheld, counted(all, "instance"), first)
 		x.Do = "start a worker that holds that version in Config.Workflows; deltactl workflow list names them, workflow migrate takes them to another"
 	}
 	return x, err
