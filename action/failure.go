@@ -140,6 +140,9 @@ func (f *Failure) Explain() string {
 
 // FailureOf finds the Failure in an error's chain, or nil.
 func FailureOf(err error) *Failure {
+	if err == nil { // what follows costs an allocation
+		return nil
+	}
 	var f *Failure
 	if errors.As(err, &f) {
 		return f

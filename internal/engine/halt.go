@@ -146,7 +146,10 @@ func (v *View) Halted() *Halt { return v.halt }
 // Withheld reports whether nothing of that action begins for the task now, and may later: because the task is paused, or it, its
 // agent or the action is halted. Name "" is any action.
 func (v *View) Withheld(name string) bool {
-	all := HaltsOf(&v.Snap.Agent) // also of a view that [LookAtTask] made
+	all := v.halts
+	if c := v.Snap.Agent.Cells[cellHalt]; c.Ver != v.haltVer { // a view that [LookAtTask] made
+		all = HaltsOf(&v.Snap.Agent)
+	}
 	if _, is := all.Actions[name]; is || all.Standing() != nil || v.Task.Status == Paused {
 		return true
 	}
