@@ -103,8 +103,9 @@ type pruner struct {
 // queued is a member of a queue.
 type queued struct{ queue, member string }
 
-// ErrPruning says that somebody else began to prune the agent after this run did, and goes on with it.
-var ErrPruning = errors.New("another prune of this agent began since, and goes on in this one's place")
+// ErrPruning says that somebody else began to prune the agent after this run did, and goes on with it; or that this run took
+// more than a day for one ledger. Nothing is left half done: where the other run died, pruning is simply repeated, at once.
+var ErrPruning = errors.New("another prune of this agent began since and goes on in this one's place, or this one took a day for one ledger: run it again where that did not finish")
 
 func (p *pruner) run(ctx context.Context) (err error) {
 	if _, err := p.e.apply(ctx, engine.HoldPruning(p.Agent, p.who)); err != nil {

@@ -61,6 +61,43 @@ func TestOfTwoPrunesOneGoesOn(t *testing.T) {
 	assert.NotEmpty(t, records)
 }
 
+// A pruner that died, and so never said that it is done, keeps nobody from pruning: the next one goes on at once.
+func TestADeadPrunerBlocksNobody(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		passes int64
+	}{{"before the checkpoint", 1}, {"behind the checkpoint", 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newOld(t, 1)
+			o.age(48 * time.Hour)
+			o.store.passes.Store(c.passes)
+			_, err := o.prune(delta.Pruning{})
+			require.Error(t, err)
+			require.NotErrorIs(t, err, delta.ErrPruning)
+			o.store.passes.Store(1 << 40)
+			out, err := o.prune(delta.Pruning{})
+			require.NoError(t, err)
+			assert.Len(t, append(out.Resumed, make([]string, len(out.Pruned))...), 1, "pruned, or the drop that broke off is done")
+			assert.Equal(t, []string{"t0 9"}, o.checkpoints(), "one checkpoint whoever wrote it")
+		})
+	}
+}
+
+// An export that takes longer than it is remembered who prunes ends the run before anything is dropped; the next one goes on.
+func TestAPrunerThatTakesADayForOneLedger(t *testing.T) {
+	o := newOld(t, 1)
+	o.age(48 * time.Hour)
+	_, err := o.prune(delta.Pruning{Export: func(context.Context, delta.Pruned, []txn.Stored) error {
+		o.age(25 * time.Hour)
+		return nil
+	}})
+	require.ErrorIs(t, err, delta.ErrPruning)
+	assert.Empty(t, o.checkpoints())
+	out, err := o.prune(delta.Pruning{})
+	require.NoError(t, err)
+	assert.Len(t, out.Pruned, 1)
+}
+
 // A parent whose id was used anew does not meet the children of the one before: not what they came to, and not what an
 // operator finds that they cost.
 func TestChildrenOfAPrunedParentAreNotTheNextOnes(t *testing.T) {
