@@ -20,9 +20,8 @@ const maxHanded = 256
 func (v *View) handOn(b *Bound) *action.Failure {
 	v.Known(b)
 	for _, list := range []*[]string{&b.Unsure, &b.Rejected} {
-		slices.Sort(*list)
-		if *list = slices.Compact(*list); len(*list) > maxHanded {
-			return beyond("it would have to be told of %d calls that were rejected, or whose outcome is unknown, at most %d are; resolve them, or start another task", len(*list), maxHanded)
+		if *list = bounded(*list); len(*list) > maxHanded {
+			return beyond("it would have to be told of calls of %d actions that were rejected, or whose outcome is unknown, at most %d are; resolve them, or start another task", len(*list), maxHanded)
 		}
 	}
 	return nil
@@ -59,16 +58,21 @@ func (v *View) Known(b *Bound) {
 func (v *View) handUp() (rejected, unsure []string) {
 	var b Bound
 	v.Known(&b)
-	slices.Sort(b.Rejected)
-	slices.Sort(b.Unsure)
-	rejected, unsure = slices.Compact(b.Rejected), slices.Compact(b.Unsure)
-	if len(unsure) > maxHanded { // of so many it is said of which actions they are
-		for i, key := range unsure {
-			unsure[i] = anyInput(actionOf(key))
-		}
-		unsure = slices.Compact(unsure)
+	return bounded(b.Rejected), bounded(b.Unsure)
+}
+
+// bounded sorts keys and leaves each there once. Of more than are handed on it is said of which actions they are: none of their calls
+// is made then, whatever its input.
+func bounded(keys []string) []string {
+	slices.Sort(keys)
+	if keys = slices.Compact(keys); len(keys) <= maxHanded {
+		return keys
 	}
-	return rejected[:min(len(rejected), maxHanded)], unsure
+	for i, key := range keys {
+		keys[i] = anyInput(actionOf(key))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // anyInput is the key of calls of an action with any input.
@@ -141,7 +145,7 @@ func (r *round) rejectedBelow() *action.Failure {
 	if err != nil {
 		return nil // what cannot be read is asked about again
 	}
-	keys := unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value)
+	keys := append(unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value), anyInput(r.act.Name))
 	for i := range all {
 		if slices.ContainsFunc(all[i].Rejected, func(have string) bool { return slices.Contains(keys, have) }) {
 			f := action.Fail(action.ApprovalRejected, "a person rejected this call; do not ask again")
