@@ -11,8 +11,8 @@ var figures = []figure{
 	{name: "edge, gates 1 to 8, event encoded", beside: "json.Unmarshal", bar: 0.25, allocs: 0, open: preview},
 	{name: "governed call, fold queued", beside: "json.Unmarshal", bar: 1, allocs: 8, open: queued},
 	{name: "governed call, timeout, fold done", beside: "json.Unmarshal", bar: 3, allocs: unbounded, open: folded},
-	{name: "step of a run", beside: "governed call", bar: 3, allocs: unbounded, open: run},
-	{name: "step of a workflow", beside: "governed call", bar: 3, allocs: unbounded, open: flow},
+	{name: "step of a run", beside: "governed call", bar: 3, allocs: unbounded, open: run, long: several},
+	{name: "step of a workflow", beside: "governed call", bar: 3, allocs: unbounded, open: flow, long: several},
 	{name: "completion of 8 dependents in 10,000", beside: "copying the bits", bar: 4, allocs: unbounded, open: few},
 	{name: "completion of 500 dependents in 10,000", beside: "loop over maps", faster: 200, allocs: unbounded, open: many},
 	{name: "offer of 100 in 10,000, read again", beside: "copying 100 entries", bar: 10, allocs: unbounded, open: read, heavy: true},
@@ -27,3 +27,7 @@ var figures = []figure{
 // sustained is long enough for work that goes on: at the end of a sample there is something left to fold and to seal of each of
 // 64 agents, which is as much as hundreds of calls.
 const sustained = 200 * time.Millisecond
+
+// several is long enough for some runs, or workflows, and the housekeeping that goes on beside them and begins when nothing has
+// happened for a moment.
+const several = 20 * time.Millisecond
