@@ -149,7 +149,11 @@ func (e *Engine) reportChild(ctx context.Context, agent, task string) error {
 			return err
 		}
 		if p := v.Task.Parent; p != nil && v.Task.Status.Ended() {
-			if err := e.chargeParent(ctx, p.Agent, p.Task, p.Child, engine.TallyOf(v)); err != nil {
+			tally, err := engine.TallyOf(v)
+			if err != nil {
+				return err
+			}
+			if err := e.chargeParent(ctx, p.Agent, p.Task, p.Child, tally); err != nil {
 				return err
 			}
 		}

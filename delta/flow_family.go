@@ -115,7 +115,9 @@ func (e *Engine) knownBelow(ctx context.Context, v *engine.View, b *engine.Bound
 		if err != nil {
 			return failedStore(err)
 		}
-		below.Known(b)
+		if err := below.Known(b); err != nil {
+			return err
+		}
 		if err := e.knownBelow(ctx, below, b); err != nil {
 			return err
 		}

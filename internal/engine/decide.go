@@ -353,7 +353,7 @@ func (r *round) outcomeKnown() *action.Failure {
 		r.pin(count(key, 0, txn.NoMin, 0))
 		return nil
 	}
-	for _, key := range append(unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value), anyInput(r.act.Name)) {
+	for _, key := range r.named() {
 		if r.view.Snap.Task.Counters[key] <= 0 {
 			r.pin(count(key, 0, txn.NoMin, 0))
 			continue

@@ -18,7 +18,9 @@ const maxHanded = 256
 // those of unknown outcome. A child is a task of its own, with another digest for the same call; without being told it would
 // ask the same person again, and repeat what may have happened. Calls are named by unknownKeys, whatever their version.
 func (v *View) handOn(b *Bound) *action.Failure {
-	v.Known(b)
+	if err := v.Known(b); err != nil {
+		return action.Fail(action.StoreUnavailable, "what is known of the children of this task cannot be read").Because(err)
+	}
 	for _, list := range []*[]string{&b.Unsure, &b.Rejected} {
 		if *list = bounded(*list); len(*list) > maxHanded {
 			return beyond("it would have to be told of calls of %d actions that were rejected, or whose outcome is unknown, at most %d are; resolve them, or start another task", len(*list), maxHanded)
@@ -29,11 +31,13 @@ func (v *View) handOn(b *Bound) *action.Failure {
 
 // Known adds to a bound the calls of the task that a person rejected, and those of unknown outcome, and what its children that have
 // ended told of theirs: for a child of it, and for one that takes its place.
-func (v *View) Known(b *Bound) {
-	if all, err := v.Children(); err == nil {
-		for i := range all {
-			b.Rejected, b.Unsure = append(b.Rejected, all[i].Rejected...), append(b.Unsure, all[i].Unsure...)
-		}
+func (v *View) Known(b *Bound) error {
+	all, err := v.Children()
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		b.Rejected, b.Unsure = append(b.Rejected, all[i].Rejected...), append(b.Unsure, all[i].Unsure...)
 	}
 	for k, t := range v.Snap.Task.Tokens {
 		if id, ok := strings.CutPrefix(k, tokenUnknown); ok && id != "" && t.State == unresolved {
@@ -50,15 +54,16 @@ func (v *View) Known(b *Bound) {
 			b.Rejected = append(b.Rejected, unknownKeys(q.Action, string(q.Input), q.Value)...)
 		}
 	}
+	return nil
 }
 
 // handUp is what a task that has ended tells its parent of its own calls, and of those that its children told it of: the parent and
 // the children after this one must neither ask the same person again nor repeat what may have happened. It is as of when the parent
 // is told; where calls of unknown outcome are resolved later, it is told again.
-func (v *View) handUp() (rejected, unsure []string) {
+func (v *View) handUp() (rejected, unsure []string, err error) {
 	var b Bound
-	v.Known(&b)
-	return bounded(b.Rejected), bounded(b.Unsure)
+	err = v.Known(&b)
+	return bounded(b.Rejected), bounded(b.Unsure), err
 }
 
 // bounded sorts keys and leaves each there once. Of more than are handed on it is said of which actions they are: none of their calls
@@ -73,6 +78,11 @@ func bounded(keys []string) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// named are the keys under which the round's call may have been handed on.
+func (r *round) named() []string {
+	return append(unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value), anyInput(r.act.Name))
 }
 
 // anyInput is the key of calls of an action with any input.
@@ -137,15 +147,14 @@ func (v *View) unsureOf(key string) string {
 
 // rejectedBelow refuses a call that a person had rejected in a child that has ended.
 func (r *round) rejectedBelow() *action.Failure {
-	v := r.view
-	if v.Snap.Task.Counters[countAsked] == 0 {
+	all, err := r.view.Children()
+	if err != nil {
+		return action.Fail(action.StoreUnavailable, "what is known of the children of this task cannot be read").Because(err)
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	all, err := v.Children()
-	if err != nil {
-		return nil // what cannot be read is asked about again
-	}
-	keys := append(unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value), anyInput(r.act.Name))
+	keys := r.named()
 	for i := range all {
 		if slices.ContainsFunc(all[i].Rejected, func(have string) bool { return slices.Contains(keys, have) }) {
 			f := action.Fail(action.ApprovalRejected, "a person rejected this call; do not ask again")
@@ -161,7 +170,7 @@ func (r *round) handedDown(of func(*Bound) []string) (agent string, is bool) {
 	if len(bounds) == 0 {
 		return "", false
 	}
-	keys := append(unknownKeys(r.act.Name, r.call.shown().Text(), r.call.Intent.Value), anyInput(r.act.Name))
+	keys := r.named()
 	for i := range bounds {
 		if slices.ContainsFunc(of(&bounds[i]), func(have string) bool { return slices.Contains(keys, have) }) {
 			return bounds[i].Agent, true

@@ -24,13 +24,17 @@ type Tally struct {
 }
 
 // TallyOf reads the tally of a child.
-func TallyOf(v *View) Tally {
-	acc := v.Account()
-	t := Tally{Task: v.Task.ID, Status: v.Task.Status, Reason: v.Task.Reason, Conclusion: v.Task.Conclusion, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
-	if t.Status.Ended() {
-		t.Rejected, t.Unsure = v.handUp()
+func TallyOf(v *View) (t Tally, err error) {
+	if t = spentBy(v); t.Status.Ended() {
+		t.Rejected, t.Unsure, err = v.handUp()
 	}
-	return t
+	return t, err
+}
+
+// spentBy is the tally but for the calls that must not be made again.
+func spentBy(v *View) Tally {
+	acc := v.Account()
+	return Tally{Task: v.Task.ID, Status: v.Task.Status, Reason: v.Task.Reason, Conclusion: v.Task.Conclusion, Granted: acc.Granted, Spent: acc.Spent, Rev: v.Snap.Task.Rev}
 }
 
 // Open reports whether calls of the child are still under way, or of unknown outcome.
@@ -169,7 +173,7 @@ func Reported(v *View, agent, task string, pause int64) *txn.Txn {
 		}
 	}
 	c := txn.Clause{Op: txn.Unqueue, Scope: txn.Agent, Key: QueueReports, Val: task}
-	if v.Task.Status.Ended() && TallyOf(v).Open() {
+	if v.Task.Status.Ended() && spentBy(v).Open() {
 		c.Op, c.N = txn.Queue, pause
 	}
 	t.Add(c)
